@@ -1,0 +1,198 @@
+//! Flows and their steps.
+
+use super::{Requirement, WhenBusy};
+use crate::ids::Name;
+use crate::time::Span;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// JSON text whose strings may hold template expressions. The core never looks inside.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Template(pub Arc<str>);
+
+/// One version of a flow. Steps are in the order of the file; `after` has no cycle.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Flow {
+    pub name: Name,
+    pub description: Option<String>,
+    pub inputs: Vec<Input>,
+    /// Values may be templates over `inputs`; they are rendered before a run is submitted.
+    pub tags: Vec<(Name, Template)>,
+    /// Runs of this flow at once, per `key`.
+    pub concurrency: Option<u32>,
+    pub key: Option<Template>,
+    pub when_busy: WhenBusy,
+    pub parallel_steps: Option<u32>,
+    pub timeout: Option<Span>,
+    /// A failed step cancels the branches that do not depend on it.
+    pub fail_fast: bool,
+    pub steps: Vec<Step>,
+    /// A JSON object of templates, rendered when the run has ended well.
+    pub outputs: Option<Template>,
+    /// Where the flow stands, for messages: `quickstart.yaml`.
+    pub file: Name,
+    /// The line on which `concurrency` or, without it, the flow stands.
+    pub line: u32,
+}
+
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Input {
+    pub name: Name,
+    pub kind: InputType,
+    pub required: bool,
+    /// JSON text.
+    pub default: Option<Arc<str>>,
+    pub description: Option<String>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum InputType {
+    String,
+    Integer,
+    Number,
+    Boolean,
+    List,
+    Object,
+    Any,
+}
+
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Step {
+    pub name: Name,
+    /// Indexes of the steps that must have ended.
+    pub after: Vec<u32>,
+    pub rule: Rule,
+    pub work: Work,
+    pub each: Option<Loop>,
+    /// Pools claimed by every attempt, with units; sorted by name.
+    pub pools: Vec<(Name, u32)>,
+    pub needs: Requirement,
+    pub retry: Retry,
+    pub max_losses: u32,
+    /// Bounds the running time of one attempt.
+    pub timeout: Option<Span>,
+    /// Bounds the time from being ready to the first start.
+    pub start_within: Option<Span>,
+    /// The step's line in its file.
+    pub line: u32,
+}
+
+/// When a step whose predecessors have all ended runs, and when it is skipped.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Rule {
+    /// All predecessors succeeded, and the condition (if any) is true.
+    Success { when: Option<Template> },
+    /// The condition looks at states of steps and therefore replaces the success rule.
+    States { when: Template },
+    /// Whatever happened before, if the condition (if any) is true.
+    Always { when: Option<Template> },
+}
+
+impl Rule {
+    pub fn when(&self) -> Option<&Template> {
+        match self {
+            Rule::Success { when } | Rule::Always { when } => when.as_ref(),
+            Rule::States { when } => Some(when),
+        }
+    }
+}
+
+/// What a step (or each item of its loop) does.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Work {
+    /// A process; the template is a JSON object `{argv, env, cwd}`.
+    Run(Template),
+    /// A named action; the template is a JSON object of its inputs.
+    Action { action: Name, inputs: Template },
+    /// A sub-flow; the template is a JSON object of its inputs.
+    Flow { flow: Name, inputs: Template },
+    /// A durable pause; the template renders to a number of seconds or a time.
+    Wait(Template),
+}
+
+impl Work {
+    pub fn template(&self) -> &Template {
+        match self {
+            Work::Run(template) | Work::Wait(template) => template,
+            Work::Action { inputs, .. } | Work::Flow { inputs, .. } => inputs,
+        }
+    }
+}
+
+/// A window over a list.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Loop {
+    /// Renders to a JSON list.
+    pub items: Template,
+    /// Items in flight at once; `None` leaves that to pools and workers.
+    pub window: Option<u32>,
+    pub on_failure: OnFailure,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum OnFailure {
+    /// Stop at failure number `n + 1`: no further item starts, running ones are cancelled.
+    Tolerate(u32),
+    /// Run every item, whatever happens; the step then succeeds.
+    Continue,
+}
+
+impl OnFailure {
+    pub const STOP: OnFailure = OnFailure::Tolerate(0);
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Retry {
+    /// Tries in all, the first included.
+    pub attempts: u32,
+    pub backoff: Backoff,
+    pub delay: Span,
+    pub max_delay: Span,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Backoff {
+    Constant,
+    Linear,
+    Exponential,
+}
+
+impl Retry {
+    pub const ONCE: Retry = Retry {
+        attempts: 1,
+        backoff: Backoff::Exponential,
+        delay: Span::seconds(1),
+        max_delay: Span::minutes(5),
+    };
+
+    /// How long to wait after `failures` failed tries (at least one).
+    pub fn pause(&self, failures: u32) -> Span {
+        let failures = u64::from(failures.max(1));
+        let span = match self.backoff {
+            Backoff::Constant => self.delay,
+            Backoff::Linear => self.delay.times(failures),
+            Backoff::Exponential => {
+                self.delay.times(1u64.checked_shl(failures as u32 - 1).unwrap_or(u64::MAX))
+            }
+        };
+        span.min(self.max_delay)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_grow_as_told_and_stop_at_the_maximum() {
+        let retry =
+            |backoff| Retry { attempts: 9, backoff, delay: Span::millis(200), max_delay: Span::seconds(1) };
+        let pauses = |backoff| (1..=5).map(|n| retry(backoff).pause(n).0 / 1000).collect::<Vec<_>>();
+        assert_eq!(pauses(Backoff::Constant), [200, 200, 200, 200, 200]);
+        assert_eq!(pauses(Backoff::Linear), [200, 400, 600, 800, 1000]);
+        assert_eq!(pauses(Backoff::Exponential), [200, 400, 800, 1000, 1000]);
+        assert_eq!(retry(Backoff::Exponential).pause(500), Span::seconds(1), "no overflow");
+        assert_eq!(retry(Backoff::Linear).pause(0), Span::millis(200));
+    }
+}

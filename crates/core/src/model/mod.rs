@@ -1,0 +1,31 @@
+//! The compiled flow: what `flow` makes of a file, what progress walks through and what `worker` carries out.
+//!
+//! Nothing here is text to be parsed any more, except templates, which the core hands on unread.
+
+mod flow;
+mod order;
+mod policy;
+
+pub use flow::{Backoff, Flow, Input, InputType, Loop, OnFailure, Retry, Rule, Step, Template, Work};
+pub use order::{Order, Requirement, Runner, SlotKind};
+pub use policy::{
+    ActionPolicy, Each, LimitsDocument, Line, MatchRule, Origin, Pool, QuotaPolicy, QuotaWindow, RatePolicy,
+    TagLimit, Total, WhenBusy, WhenExhausted, WhenFull,
+};
+
+use crate::time::Span;
+
+/// Priorities a user may give; higher starts first.
+pub const PRIORITIES: std::ops::RangeInclusive<i8> = -100..=100;
+/// How long a worker may stay silent before its attempts are taken from it.
+pub const LEASE: Span = Span::seconds(30);
+/// Losses of a worker that a task survives unless it says otherwise.
+pub const MAX_LOSSES: u32 = 3;
+/// Runs of flows at once unless the limits document says otherwise.
+pub const RUNS: u32 = 10;
+/// Sub-flows inside sub-flows.
+pub const MAX_DEPTH: u32 = 10;
+/// Items of one `with_items` list.
+pub const MAX_ITEMS: u32 = 100_000;
+/// Items whose inputs are rendered and stored by one command.
+pub const EXPAND_SLICE: u32 = 1_000;
