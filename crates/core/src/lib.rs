@@ -3,7 +3,10 @@
 //! Pure: no I/O, no clock, no randomness, no async. Commands go in with the time; answers, writes and effects
 //! come out; the same commands always give the same decisions.
 
+pub mod admission;
 pub mod ids;
 pub mod model;
+#[cfg(feature = "planted-bugs")]
+pub mod planted;
 pub mod protocol;
 pub mod time;

@@ -1,0 +1,191 @@
+//! Standing in lines: parking, leaving, reserving, stepping aside. Everything that makes room lists the limit.
+
+use super::class::{ClassId, Place};
+use super::limit::{Gauge, LimitId, LimitKey};
+use super::rank::Rank;
+use super::Admission;
+use crate::time::Moment;
+
+impl Admission {
+    // ---- lists: limits that may accept more than before
+
+    /// Slots are shared between requirement lines: if one opens, all of that kind may.
+    pub(super) fn list(&mut self, id: LimitId) {
+        self.list_one(id);
+        if let Gauge::Slots(kind) = self.limit(id).gauge {
+            let same_kind = (kind, LimitId(0))..=(kind, LimitId(u32::MAX));
+            let standing: Vec<LimitId> = self
+                .slot_lines
+                .range(same_kind)
+                .map(|&(_, other)| other)
+                .filter(|&other| other != id && !self.limit(other).line.is_empty())
+                .collect();
+            standing.into_iter().for_each(|other| self.list_one(other));
+        }
+    }
+
+    fn list_one(&mut self, id: LimitId) {
+        #[cfg(feature = "planted-bugs")]
+        if self.planted.drops_wakeup() {
+            return;
+        }
+        let level = self.limit(id).key.level();
+        let listed = &mut self.pending[level as usize].listed;
+        if !listed.contains(&id) {
+            listed.push(id);
+        }
+    }
+
+    pub(super) fn unlist(&mut self, id: LimitId) {
+        let level = self.limit(id).key.level();
+        self.pending[level as usize].listed.retain(|&listed| listed != id);
+    }
+
+    // ---- heads
+
+    /// Brings the list of fresh heads up to date with a class that changed, and its parking log with it.
+    pub(super) fn refresh(&mut self, id: ClassId, now: Option<Moment>) {
+        let class = &mut self.classes[id.0 as usize];
+        let best = class.best();
+        let fresh = best.filter(|_| !class.aside && class.place.map(|place| place.head) != best);
+        let pending = &mut self.pending[class.level as usize];
+        if class.fresh != fresh {
+            if let Some(old) = class.fresh {
+                pending.fresh.remove(&(old, id));
+            }
+            if let Some(new) = fresh {
+                pending.fresh.insert((new, id));
+            }
+            class.fresh = fresh;
+        }
+        if let Some(now) = now {
+            class.note_parking(class.place.map(|place| place.at), now);
+        }
+    }
+
+    /// The best-ranked of the class takes the place under its demand `at`.
+    pub(super) fn stand(&mut self, id: ClassId, at: usize) {
+        let class = &mut self.classes[id.0 as usize];
+        let Some(head) = class.best() else { return };
+        class.place = Some(Place { head, at, moves: 0, reserves: false });
+        let limit = class.demands[at].limit;
+        self.limit_mut(limit).line.insert(head, id);
+        self.note_pace(limit);
+    }
+
+    /// Out of all its lines; moves and reservation are forgotten. A grant opens nothing: it turns units asked
+    /// into units used.
+    pub(super) fn leave(&mut self, id: ClassId, granted: bool) {
+        let Some(place) = self.class(id).place else { return };
+        for i in 0..self.class(id).lines().len() {
+            let limit = self.class(id).lines()[i].limit;
+            self.limit_mut(limit).line.remove(&place.head);
+            if place.reserves {
+                self.limit_mut(limit).reservers.remove(&place.head);
+            }
+            if !granted {
+                self.list(limit);
+            }
+            self.note_pace(limit);
+        }
+        self.class_mut(id).place = None;
+    }
+
+    /// The head is gone: the next of its class takes over the parking place, unlooked.
+    pub(super) fn pass_on(&mut self, id: ClassId, head: Rank, granted: bool) {
+        let at = self.class(id).place.map(|place| place.at);
+        self.leave(id, granted);
+        self.class_mut(id).take(head);
+        if let Some(at) = at {
+            self.stand(id, at);
+        }
+    }
+
+    // ---- reserving
+
+    /// The head stands in all its lines from now on, if at each of its limits fewer reservers than there are
+    /// places rank before it. Where a limit is then full, the worst-ranked reserver gives way.
+    pub(super) fn reserve(&mut self, id: ClassId) {
+        let Some(place) = self.class(id).place else { return };
+        let limits: Vec<LimitId> = self.class(id).demands.iter().map(|demand| demand.limit).collect();
+        if limits.iter().any(|&limit| self.reservers_before(limit, place.head) >= self.places_for_reservers(limit)) {
+            return;
+        }
+        for &limit in &limits {
+            while self.limit(limit).reservers.len() as u64 >= self.places_for_reservers(limit) {
+                let Some((_, &worst)) = self.limit(limit).reservers.last_key_value() else { break };
+                self.displace(worst);
+            }
+        }
+        for &limit in &limits {
+            self.limit_mut(limit).reservers.insert(place.head, id);
+            self.limit_mut(limit).line.insert(place.head, id);
+        }
+        self.class_mut(id).place = Some(Place { reserves: true, ..place });
+    }
+
+    fn reservers_before(&self, limit: LimitId, rank: Rank) -> u64 {
+        self.limit(limit).reservers.range(..rank).count() as u64
+    }
+
+    fn places_for_reservers(&self, limit: LimitId) -> u64 {
+        let limit = self.limit(limit);
+        let capacity = match &limit.key {
+            LimitKey::Slot(need) => self.slots.capacity(need),
+            _ => limit.capacity(),
+        };
+        (capacity / self.rules.share).min(self.rules.reservers).max(1)
+    }
+
+    /// It stands on where it is parked, keeps its moves, and leaves its other lines.
+    pub(super) fn displace(&mut self, id: ClassId) {
+        let Some(place) = self.class(id).place else { return };
+        for i in 0..self.class(id).demands.len() {
+            let limit = self.class(id).demands[i].limit;
+            self.limit_mut(limit).reservers.remove(&place.head);
+            if i != place.at {
+                self.limit_mut(limit).line.remove(&place.head);
+                self.list(limit);
+                self.note_pace(limit);
+            }
+        }
+        self.class_mut(id).place = Some(Place { reserves: false, ..place });
+    }
+
+    // ---- stepping aside
+
+    /// Whether nobody of the class could start, however much was released: something it needs is paused, closed,
+    /// too small, or no connected worker fits.
+    pub(super) fn must_stand_aside(&self, id: ClassId) -> bool {
+        self.class(id).demands.iter().any(|demand| self.sends_aside(demand.limit, demand.units))
+    }
+
+    pub(crate) fn sends_aside(&self, limit: LimitId, units: u32) -> bool {
+        let limit = self.limit(limit);
+        limit.paused
+            || match (&limit.key, &limit.gauge) {
+                (LimitKey::Slot(need), _) => !self.slots.may_run(need),
+                (_, Gauge::Rate(rate)) => rate.policy().limit == 0 || rate.policy().burst < units,
+                _ => limit.capacity() < u64::from(units),
+            }
+    }
+
+    /// These limits changed capacity or pause, or workers came or went: decides anew who stands aside.
+    pub(super) fn reclassify(&mut self, limits: impl IntoIterator<Item = LimitId>, now: Moment) {
+        for limit in limits {
+            self.list(limit);
+            let users: Vec<ClassId> = self.limit(limit).users.iter().copied().collect();
+            for id in users {
+                let aside = self.must_stand_aside(id);
+                if aside == self.class(id).aside {
+                    continue;
+                }
+                self.class_mut(id).aside = aside;
+                if aside {
+                    self.leave(id, false);
+                }
+                self.refresh(id, Some(now));
+            }
+        }
+    }
+}

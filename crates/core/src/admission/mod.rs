@@ -1,0 +1,331 @@
+//! Admission: who may start now, in what order, and who waits for what.
+//!
+//! A task *asks* with demands; tasks with the same demands form a *class*; the best-ranked of a class is its
+//! *head*. A head that is refused is *parked* under the first limit that refuses it and stands in that limit's
+//! line. Whatever can make a limit accept more *lists* it; at the end of a command the listed lines and the fresh
+//! heads are walked together, by rank. See `docs/concurrency.md` for the contract this keeps.
+//!
+//! This module knows nothing of runs, leases or time-outs: it is told who asks, who is done and what changed.
+
+mod class;
+mod limit;
+mod lines;
+mod quota;
+mod rank;
+mod rate;
+mod slots;
+mod walk;
+
+pub use class::{Class, ClassId, Demand, Place};
+pub use limit::{Gauge, Level, Limit, LimitId, LimitKey};
+pub use quota::Quota;
+pub use rank::Rank;
+pub use rate::Rate;
+pub use slots::{Skills, SlotCounts, Slots, WorkerSlots};
+pub use walk::Grant;
+
+use crate::ids::Name;
+use crate::model::{QuotaPolicy, RatePolicy, SlotKind};
+use crate::time::Moment;
+use rustc_hash::FxHashMap;
+use slab::Slab;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The constants of the order contract. Tests shrink them, so that rare things happen often.
+#[derive(Clone, Copy, Debug)]
+pub struct Rules {
+    /// Moves after which a refused head asks to reserve.
+    pub reserve_after: u32,
+    /// Most reservers of one limit …
+    pub reservers: u64,
+    /// … and one for each so many units of its capacity, but always one.
+    pub share: u64,
+    /// Heads looked at in one command.
+    pub walk_max: u32,
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        Rules { reserve_after: 2, reservers: 16, share: 4, walk_max: 256 }
+    }
+}
+
+/// What a walk has still to do on one level.
+#[derive(Default, Debug)]
+struct Pending {
+    listed: Vec<LimitId>,
+    fresh: BTreeSet<(Rank, ClassId)>,
+    /// The rank looked at last in this command: ranks only ever increase.
+    last: Option<Rank>,
+}
+
+#[derive(Debug, Default)]
+pub struct Admission {
+    rules: Rules,
+    limits: Slab<Limit>,
+    by_key: BTreeMap<LimitKey, LimitId>,
+    classes: Slab<Class>,
+    by_demands: FxHashMap<Box<[Demand]>, ClassId>,
+    slots: Slots,
+    slot_lines: BTreeSet<(SlotKind, LimitId)>,
+    pending: [Pending; 3],
+    /// Rate and quota limits that accept more at a known time, or can be forgotten then.
+    wakes: BTreeSet<(Moment, LimitId)>,
+    /// Rate and quota limits whose entry in `wakes` may be out of date.
+    stale_wakes: Vec<LimitId>,
+    #[cfg(feature = "planted-bugs")]
+    pub planted: crate::planted::Planted,
+}
+
+/// One demand by name, as a resolver gives it; the limit is made if it does not exist.
+#[derive(Clone, Debug)]
+pub struct Ask {
+    pub key: LimitKey,
+    pub units: u32,
+    pub gauge: Gauge,
+}
+
+impl Admission {
+    pub fn new(rules: Rules) -> Self {
+        Admission { rules, ..Admission::default() }
+    }
+
+    pub fn limit(&self, id: LimitId) -> &Limit {
+        &self.limits[id.0 as usize]
+    }
+
+    fn limit_mut(&mut self, id: LimitId) -> &mut Limit {
+        &mut self.limits[id.0 as usize]
+    }
+
+    pub fn class(&self, id: ClassId) -> &Class {
+        &self.classes[id.0 as usize]
+    }
+
+    fn class_mut(&mut self, id: ClassId) -> &mut Class {
+        &mut self.classes[id.0 as usize]
+    }
+
+    pub fn find(&self, key: &LimitKey) -> Option<LimitId> {
+        self.by_key.get(key).copied()
+    }
+
+    pub fn limits(&self) -> impl Iterator<Item = (LimitId, &Limit)> {
+        self.by_key.values().map(|&id| (id, self.limit(id)))
+    }
+
+    pub fn classes(&self) -> impl Iterator<Item = (ClassId, &Class)> {
+        self.classes.iter().map(|(id, class)| (ClassId(id as u32), class))
+    }
+
+    pub fn slots(&self) -> &Slots {
+        &self.slots
+    }
+
+    // ---- limits and classes come and go
+
+    /// The limit of that name, made if need be.
+    pub fn ensure(&mut self, key: &LimitKey, gauge: impl FnOnce() -> Gauge) -> LimitId {
+        if let Some(id) = self.find(key) {
+            return id;
+        }
+        let id = LimitId(self.limits.insert(Limit::new(key.clone(), gauge())) as u32);
+        self.by_key.insert(key.clone(), id);
+        if let Gauge::Slots(kind) = self.limit(id).gauge {
+            self.slot_lines.insert((kind, id));
+        }
+        id
+    }
+
+    /// The class of these demands, made if need be. They may come in any order and name a limit twice.
+    pub fn class_for(&mut self, level: Level, asks: impl IntoIterator<Item = Ask>) -> ClassId {
+        let mut units = BTreeMap::new();
+        for ask in asks {
+            let id = self.ensure(&ask.key, || ask.gauge);
+            *units.entry((ask.key, id)).or_insert(0u32) += ask.units;
+        }
+        let demands: Vec<Demand> =
+            units.into_iter().map(|((_, limit), units)| Demand { limit, units }).collect();
+        self.class_of(level, &demands)
+    }
+
+    /// The class of demands that are already in order.
+    pub fn class_of(&mut self, level: Level, demands: &[Demand]) -> ClassId {
+        if let Some(&id) = self.by_demands.get(demands) {
+            return id;
+        }
+        let id = ClassId(self.classes.insert(Class::new(demands.into(), level)) as u32);
+        self.by_demands.insert(demands.into(), id);
+        for demand in demands {
+            self.limit_mut(demand.limit).users.insert(id);
+        }
+        self.class_mut(id).aside = self.must_stand_aside(id);
+        id
+    }
+
+    /// Forgets a class that nobody waits in or holds by, and the limits that nobody names any more.
+    fn forget_if_unused(&mut self, id: ClassId) {
+        let class = self.class(id);
+        if class.waiting() > 0 || class.holders > 0 {
+            return;
+        }
+        let class = self.classes.remove(id.0 as usize);
+        self.by_demands.remove(&class.demands);
+        for demand in &class.demands {
+            self.limit_mut(demand.limit).users.remove(&id);
+            self.forget_limit_if_unused(demand.limit);
+        }
+    }
+
+    /// A limit that nobody names lives on only while it must remember something: a pause, a pace.
+    fn forget_limit_if_unused(&mut self, id: LimitId) {
+        let limit = self.limit(id);
+        if !limit.users.is_empty() || limit.paused || limit.used() > 0 {
+            return;
+        }
+        if limit.is_pace() {
+            self.stale_wakes.push(id);
+            return;
+        }
+        self.remove_limit(id);
+    }
+
+    fn remove_limit(&mut self, id: LimitId) {
+        self.unlist(id);
+        let limit = self.limits.remove(id.0 as usize);
+        self.by_key.remove(&limit.key);
+        if let Gauge::Slots(kind) = limit.gauge {
+            self.slot_lines.remove(&(kind, id));
+        }
+        if let Some(wake) = limit.wake {
+            self.wakes.remove(&(wake, id));
+        }
+    }
+
+    // ---- asking, leaving, giving back
+
+    /// `count` tasks in a row ask, the first of them ranked `first`.
+    pub fn enqueue(&mut self, id: ClassId, first: Rank, count: u32) {
+        self.class_mut(id).add(first, count);
+        self.refresh(id, None);
+    }
+
+    /// A waiting task asks no more. False if it was not waiting here.
+    pub fn withdraw(&mut self, id: ClassId, rank: Rank, now: Moment) -> bool {
+        let taken = match self.class(id).place {
+            Some(place) if place.head == rank => {
+                self.pass_on(id, rank, false);
+                true
+            }
+            _ => self.class_mut(id).take(rank),
+        };
+        self.refresh(id, Some(now));
+        self.forget_if_unused(id);
+        taken
+    }
+
+    /// A running task of this class gives back what it holds.
+    pub fn release(&mut self, id: ClassId, worker: Option<&Name>) {
+        self.drop_holding(id, worker);
+        for i in 0..self.class(id).demands.len() {
+            let limit = self.class(id).demands[i].limit;
+            if !self.limit(limit).is_pace() {
+                self.list(limit);
+            }
+        }
+        self.forget_if_unused(id);
+    }
+
+    fn drop_holding(&mut self, id: ClassId, worker: Option<&Name>) {
+        #[cfg(feature = "planted-bugs")]
+        let times = if self.planted.release_twice { 2 } else { 1 };
+        #[cfg(not(feature = "planted-bugs"))]
+        let times = 1u64;
+        let class = &mut self.classes[id.0 as usize];
+        class.holders -= 1;
+        for demand in &class.demands {
+            match &mut self.limits[demand.limit.0 as usize].gauge {
+                Gauge::Units { used, .. } => *used = used.saturating_sub(times * u64::from(demand.units)),
+                Gauge::Slots(kind) => {
+                    if let Some(worker) = worker {
+                        self.slots.give_back(worker.as_str(), *kind);
+                    }
+                }
+                Gauge::Rate(_) | Gauge::Quota(_) => {}
+            }
+        }
+    }
+
+    /// A task that runs already is counted here: after a load, or because its demands were resolved anew.
+    /// It may push a limit above its capacity; nothing is granted then until enough was given back.
+    pub fn hold(&mut self, id: ClassId, worker: Option<&Name>) {
+        let class = &mut self.classes[id.0 as usize];
+        class.holders += 1;
+        for demand in &class.demands {
+            match &mut self.limits[demand.limit.0 as usize].gauge {
+                Gauge::Units { used, .. } => *used += u64::from(demand.units),
+                Gauge::Slots(kind) => {
+                    if let Some(worker) = worker {
+                        self.slots.take(worker.as_str(), *kind);
+                    }
+                }
+                Gauge::Rate(_) | Gauge::Quota(_) => {}
+            }
+        }
+    }
+
+    // ---- live changes
+
+    pub fn set_capacity(&mut self, id: LimitId, capacity: u64, now: Moment) {
+        if let Gauge::Units { capacity: old, .. } = &mut self.limit_mut(id).gauge {
+            *old = capacity;
+        }
+        self.reclassify([id], now);
+    }
+
+    pub fn set_rate(&mut self, id: LimitId, policy: RatePolicy, now: Moment) {
+        if let Gauge::Rate(rate) = &mut self.limit_mut(id).gauge {
+            rate.change(policy, now);
+        }
+        self.reclassify([id], now);
+        self.stale_wakes.push(id);
+    }
+
+    pub fn set_quota(&mut self, id: LimitId, policy: QuotaPolicy, now: Moment) {
+        if let Gauge::Quota(quota) = &mut self.limit_mut(id).gauge {
+            quota.change(policy, now);
+        }
+        self.reclassify([id], now);
+        self.stale_wakes.push(id);
+    }
+
+    pub fn set_paused(&mut self, id: LimitId, paused: bool, now: Moment) {
+        self.limit_mut(id).paused = paused;
+        self.reclassify([id], now);
+        self.forget_limit_if_unused(id);
+    }
+
+    pub fn set_worker(&mut self, name: &Name, skills: Skills, slots: SlotCounts, now: Moment) {
+        self.slots.set(name, skills, slots);
+        self.reclassify_slots(now);
+    }
+
+    pub fn remove_worker(&mut self, name: &Name, now: Moment) {
+        self.slots.remove(name.as_str());
+        self.reclassify_slots(now);
+    }
+
+    fn reclassify_slots(&mut self, now: Moment) {
+        let lines: Vec<LimitId> = self.slot_lines.iter().map(|&(_, id)| id).collect();
+        self.reclassify(lines, now);
+    }
+
+    /// Forgets all places, as a load does: every head is fresh.
+    pub fn forget_places(&mut self, now: Moment) {
+        let ids: Vec<ClassId> = self.classes().map(|(id, _)| id).collect();
+        for id in ids {
+            self.leave(id, false);
+            self.refresh(id, Some(now));
+        }
+    }
+}

@@ -1,0 +1,303 @@
+//! The walk: fresh heads and the lines of all listed limits, merged by rank.
+//!
+//! One pass by rank is enough, because whatever happens to a head changes what is free only for those ranked
+//! after it. A walk that looked at `walk_max` heads stops; what is left stays listed and goes on with the next
+//! command, merged with what that command lists. So a newcomer can never overtake who was not looked at yet.
+
+use super::class::{ClassId, Place};
+use super::limit::{Gauge, Level, LimitId, LimitKey};
+use super::rank::Rank;
+use super::Admission;
+use crate::ids::Name;
+use crate::model::Requirement;
+use crate::time::Moment;
+
+/// A task that may start: its class's demands are taken.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Grant {
+    pub rank: Rank,
+    pub class: ClassId,
+    pub worker: Option<Name>,
+}
+
+impl Admission {
+    /// Starts a new command: how many heads it may look at.
+    pub fn begin(&mut self) -> u32 {
+        self.pending.iter_mut().for_each(|pending| pending.last = None);
+        self.rules.walk_max
+    }
+
+    /// Whether a walk has still to go on.
+    pub fn is_pending(&self) -> bool {
+        self.pending.iter().any(|pending| !pending.listed.is_empty() || !pending.fresh.is_empty())
+    }
+
+    /// Walks on until somebody may start. `None`: nobody else, or the budget is used up.
+    pub fn next_grant(&mut self, level: Level, now: Moment, budget: &mut u32) -> Option<Grant> {
+        while *budget > 0 {
+            let (rank, class) = self.next_look(level, now)?;
+            *budget -= 1;
+            let last = self.pending[level as usize].last.replace(rank);
+            debug_assert!(
+                last.is_none_or(|last| last < rank) || cfg!(feature = "planted-bugs"),
+                "nobody is looked at twice in a command: {last:?} then {rank:?}"
+            );
+            if let Some(grant) = self.look(class, rank, now) {
+                return Some(grant);
+            }
+        }
+        None
+    }
+
+    /// The best-ranked of the fresh heads and of the candidates of the listed lines.
+    fn next_look(&mut self, level: Level, now: Moment) -> Option<(Rank, ClassId)> {
+        let mut best = self.pending[level as usize].fresh.first().copied();
+        let mut listed = std::mem::take(&mut self.pending[level as usize].listed);
+        listed.retain(|&limit| match self.first_accepted(limit, now) {
+            None => false,
+            Some(candidate) => {
+                if best.is_none_or(|best| candidate.0 < best.0) {
+                    best = Some(candidate);
+                }
+                true
+            }
+        });
+        self.pending[level as usize].listed = listed;
+        best
+    }
+
+    /// The best-ranked head parked under the limit, if nobody before it in line is refused.
+    fn first_accepted(&self, id: LimitId, now: Moment) -> Option<(Rank, ClassId)> {
+        let limit = self.limit(id);
+        if let LimitKey::Slot(need) = &limit.key {
+            for (&rank, &class) in &limit.line {
+                self.worker_for(need, id, rank)?;
+                if self.class(class).parked_under(id) {
+                    return Some((rank, class));
+                }
+            }
+            return None;
+        }
+        let mut free = limit.unused(now);
+        for (&rank, &class) in &limit.line {
+            let units = i64::from(self.class(class).units_at(id));
+            if free < units {
+                return None;
+            }
+            if self.class(class).parked_under(id) {
+                return Some((rank, class));
+            }
+            // It reserves and is parked elsewhere: its units are set aside for it.
+            free -= units;
+        }
+        None
+    }
+
+    /// Whether the limit has `units` left for this rank after those who stand before it.
+    pub(crate) fn accepts(&self, id: LimitId, rank: Rank, units: u32, now: Moment) -> bool {
+        let limit = self.limit(id);
+        if let LimitKey::Slot(need) = &limit.key {
+            return self.worker_for(need, id, rank).is_some();
+        }
+        let units = i64::from(units);
+        let mut free = limit.unused(now);
+        #[cfg(feature = "planted-bugs")]
+        if self.planted.barging {
+            return free >= units;
+        }
+        for (&before, &class) in &limit.line {
+            if before >= rank || free < units {
+                break;
+            }
+            #[cfg(feature = "planted-bugs")]
+            if self.planted.reservation_ignored && !self.class(class).parked_under(id) {
+                continue;
+            }
+            free -= i64::from(self.class(class).units_at(id));
+        }
+        free >= units
+    }
+
+    /// The worker for a head of that rank, after all better-ranked heads in lines for slots have chosen.
+    fn worker_for(&self, need: &Requirement, id: LimitId, rank: Rank) -> Option<&Name> {
+        let kind = need.slot();
+        if !self.slots.any_free(kind) {
+            return None;
+        }
+        let same_kind = (kind, LimitId(0))..=(kind, LimitId(u32::MAX));
+        let mut before: Vec<_> = self
+            .slot_lines
+            .range(same_kind)
+            .map(|&(_, line)| (line, self.limit(line).line.range(..rank).map(|(&rank, _)| rank).peekable()))
+            .filter_map(|(line, mut ranks)| ranks.peek().is_some().then_some((line, ranks)))
+            .collect();
+        if before.is_empty() {
+            return self.slots.first_free(need);
+        }
+        let mut rehearsal = self.slots.rehearse(kind);
+        while let Some(best) = best_line(&mut before) {
+            let line = before[best].0;
+            before[best].1.next();
+            let LimitKey::Slot(other) = &self.limit(line).key else { continue };
+            if rehearsal.choose(other).is_none() {
+                // Nobody behind it in that line gets one either.
+                drop(before.swap_remove(best));
+                if line == id {
+                    return None;
+                }
+            }
+        }
+        rehearsal.choose(need)
+    }
+
+    /// Grants, or parks under the first limit that refuses.
+    fn look(&mut self, id: ClassId, rank: Rank, now: Moment) -> Option<Grant> {
+        let class = self.class(id);
+        let place = class.place.filter(|place| place.head == rank);
+        let refused = class
+            .demands
+            .iter()
+            .position(|demand| !self.accepts(demand.limit, rank, demand.units, now));
+        let Some(at) = refused else { return Some(self.grant(id, rank, place.is_some(), now)) };
+        self.park(id, at, place);
+        self.refresh(id, Some(now));
+        None
+    }
+
+    fn park(&mut self, id: ClassId, at: usize, place: Option<Place>) {
+        let is_pace = self.limit(self.class(id).demands[at].limit).is_pace();
+        match place {
+            Some(place) if place.reserves && !is_pace => {
+                self.class_mut(id).place = Some(Place { at, ..place });
+            }
+            // Waiting for time to pass must not keep units of anything else from others.
+            Some(place) => {
+                self.leave(id, false);
+                self.stand(id, at);
+                if let Some(new) = &mut self.class_mut(id).place {
+                    new.moves = place.moves + u32::from(!place.reserves);
+                }
+            }
+            None => {
+                self.leave(id, false);
+                self.stand(id, at);
+            }
+        }
+        let wants = |place: Place| !place.reserves && place.moves >= self.rules.reserve_after && !is_pace;
+        if self.class(id).place.is_some_and(wants) {
+            self.reserve(id);
+        }
+    }
+
+    fn grant(&mut self, id: ClassId, rank: Rank, standing: bool, now: Moment) -> Grant {
+        let mut worker = None;
+        for i in 0..self.class(id).demands.len() {
+            let demand = self.class(id).demands[i];
+            if let LimitKey::Slot(need) = &self.limit(demand.limit).key {
+                let kind = need.slot();
+                worker = self.worker_for(need, demand.limit, rank).cloned();
+                if let Some(worker) = &worker {
+                    self.slots.take(worker.as_str(), kind);
+                }
+                continue;
+            }
+            self.limit_mut(demand.limit).take(demand.units, now);
+            self.note_pace(demand.limit);
+            debug_assert!(
+                self.limit(demand.limit).unused(now) >= 0 || cfg!(feature = "planted-bugs"),
+                "granted {rank:?} over the capacity of {}",
+                self.limit(demand.limit).key
+            );
+        }
+        self.class_mut(id).holders += 1;
+        if standing {
+            self.pass_on(id, rank, true);
+        } else {
+            self.class_mut(id).take(rank);
+        }
+        self.refresh(id, Some(now));
+        Grant { rank, class: id, worker }
+    }
+
+    // ---- paces
+
+    pub(super) fn note_pace(&mut self, id: LimitId) {
+        if self.limit(id).is_pace() && !self.stale_wakes.contains(&id) {
+            self.stale_wakes.push(id);
+        }
+    }
+
+    /// Lists the paces whose time has come.
+    pub fn wake(&mut self, now: Moment) {
+        while let Some(&(at, id)) = self.wakes.first() {
+            if at > now {
+                break;
+            }
+            self.wakes.pop_first();
+            self.limit_mut(id).wake = None;
+            self.list(id);
+            self.stale_wakes.push(id);
+        }
+    }
+
+    /// Brings the timers of paces up to date; called at the end of a command. A pace that nobody names is
+    /// forgotten as soon as it has nothing to remember.
+    pub fn settle_wakes(&mut self, now: Moment) {
+        while let Some(id) = self.stale_wakes.pop() {
+            let Some(limit) = self.limits.get(id.0 as usize) else { continue };
+            if !limit.is_pace() {
+                continue;
+            }
+            let wake = if limit.users.is_empty() {
+                let forget = match &limit.gauge {
+                    Gauge::Rate(rate) => rate.full_at(),
+                    Gauge::Quota(quota) => quota.forgotten_at(),
+                    _ => now,
+                };
+                if forget <= now && !limit.paused {
+                    self.remove_limit(id);
+                    continue;
+                }
+                Some(forget.max(now))
+            } else {
+                self.first_pace_wake(id, now)
+            };
+            let old = std::mem::replace(&mut self.limit_mut(id).wake, wake);
+            if let Some(old) = old {
+                self.wakes.remove(&(old, id));
+            }
+            if let Some(wake) = wake {
+                self.wakes.insert((wake, id));
+            }
+        }
+    }
+
+    /// Only the first head parked under a pace has a timer: when its units, and those set aside before it, are
+    /// there.
+    fn first_pace_wake(&self, id: LimitId, now: Moment) -> Option<Moment> {
+        let limit = self.limit(id);
+        let mut units = 0;
+        for &class in limit.line.values() {
+            units += i64::from(self.class(class).units_at(id));
+            if self.class(class).parked_under(id) {
+                break;
+            }
+        }
+        if units == 0 {
+            return None;
+        }
+        // What is set aside may never all fit: then a full bucket is the most that time can bring.
+        let units = units.min(i64::try_from(limit.capacity()).unwrap_or(i64::MAX));
+        limit.available_at(units, now).filter(|&at| at < Moment::MAX)
+    }
+
+    pub fn next_wake(&self) -> Option<Moment> {
+        self.wakes.first().map(|&(at, _)| at)
+    }
+}
+
+/// The line with the best-ranked head that has not chosen yet.
+fn best_line<I: Iterator<Item = Rank>>(lines: &mut [(LimitId, std::iter::Peekable<I>)]) -> Option<usize> {
+    let heads = lines.iter_mut().enumerate();
+    heads.filter_map(|(i, (_, ranks))| Some((*ranks.peek()?, i))).min().map(|(_, i)| i)
+}
