@@ -4,9 +4,24 @@
 //! come out; the same commands always give the same decisions.
 
 pub mod admission;
+mod catalog;
+mod classes;
+mod commands;
+mod core;
+mod crowd;
+mod family;
 pub mod ids;
+mod leases;
+mod lines;
 pub mod model;
-#[cfg(feature = "planted-bugs")]
+mod nodes;
 pub mod planted;
+mod progress;
 pub mod protocol;
+pub mod state;
 pub mod time;
+mod timers;
+mod workers;
+mod works;
+
+pub use core::{Core, SLICE};

@@ -5,7 +5,9 @@
 //! `TIDEGATE_MODEL_TRACE=file` replays another recording.
 
 use std::collections::BTreeMap;
-use tidegate_core::admission::{Admission, Ask, ClassId, Gauge, Level, LimitKey, Rank, Rules, Skills, SlotCounts};
+use tidegate_core::admission::{
+    Admission, Ask, ClassId, Demand, Gauge, Level, LimitKey, Rank, Rules, Skills, SlotCounts,
+};
 use tidegate_core::ids::{Name, NodeId, TaskId};
 use tidegate_core::model::{Requirement, SlotKind};
 use tidegate_core::time::Moment;
@@ -24,6 +26,7 @@ struct Task {
 struct Player {
     admission: Admission,
     capacity: BTreeMap<String, u64>,
+    classes: BTreeMap<Vec<Demand>, ClassId>,
     waiting: BTreeMap<u64, Task>,
     running: BTreeMap<u64, Task>,
 }
@@ -32,7 +35,9 @@ impl Player {
     fn key(limit: &str) -> LimitKey {
         match limit.strip_prefix("slot:") {
             None => LimitKey::Pool(limit.into()),
-            Some(labels) => LimitKey::Slot(Requirement { labels: split_labels(labels), ..Requirement::process() }),
+            Some(labels) => {
+                LimitKey::Slot(Requirement { labels: split_labels(labels), ..Requirement::process() })
+            }
         }
     }
 
@@ -85,7 +90,11 @@ impl Player {
                 Ask { key: Self::key(limit), units: units.parse().unwrap(), gauge: self.gauge(limit) }
             })
             .collect();
-        let class = self.admission.class_for(Level::Attempt, asks);
+        let resolved = self.admission.demands(asks);
+        let class = *self
+            .classes
+            .entry(resolved)
+            .or_insert_with_key(|resolved| self.admission.add_class(Level::Attempt, resolved));
         let rank = Rank::new(priority, sequence, TaskId::node(NodeId(id)));
         self.admission.enqueue(class, rank, 1);
         let demands = demands.iter().map(|demand| demand.to_string()).collect();

@@ -14,7 +14,7 @@ pub struct Demand {
 
 /// A class's place in the core's table; meaningful only while somebody waits in it or holds by it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct ClassId(pub(super) u32);
+pub struct ClassId(pub(crate) u32);
 
 /// Where a head that stands is parked. One that reserves stands in the lines of all its demands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -69,6 +69,10 @@ impl Class {
         self.waiting
     }
 
+    pub fn is_used(&self) -> bool {
+        self.waiting > 0 || self.holders > 0
+    }
+
     pub fn place(&self) -> Option<Place> {
         self.place
     }
@@ -117,6 +121,27 @@ impl Class {
         true
     }
 
+    /// Takes out everybody ranked from `first` to `last`.
+    pub(super) fn take_range(&mut self, first: Rank, last: Rank) -> Vec<(Rank, u32)> {
+        self.cut_at(first);
+        self.cut_at(last.behind(1));
+        let gone: Vec<(Rank, u32)> =
+            self.queue.range(first..=last).map(|(&rank, &count)| (rank, count)).collect();
+        for (rank, count) in &gone {
+            self.queue.remove(rank);
+            self.waiting -= u64::from(*count);
+        }
+        gone
+    }
+
+    /// Splits the range of items that contains `rank`, so that an entry begins there.
+    fn cut_at(&mut self, rank: Rank) {
+        let Some((&first, count)) = self.queue.range_mut(..rank).next_back() else { return };
+        let Some(offset) = first.places_to(rank).filter(|offset| offset < count) else { return };
+        let behind = std::mem::replace(count, offset) - offset;
+        self.queue.insert(rank, behind);
+    }
+
     /// Everybody, best first, as (first rank, count).
     pub fn ranges(&self) -> impl Iterator<Item = (Rank, u32)> + '_ {
         self.queue.iter().map(|(&rank, &count)| (rank, count))
@@ -126,7 +151,9 @@ impl Class {
     pub fn ahead_of(&self, rank: Rank) -> u64 {
         self.queue
             .range(..=rank)
-            .map(|(&first, &count)| u64::from(first.places_to(rank).map_or(count, |offset| offset.min(count))))
+            .map(|(&first, &count)| {
+                u64::from(first.places_to(rank).map_or(count, |offset| offset.min(count)))
+            })
             .sum()
     }
 
@@ -202,6 +229,10 @@ mod tests {
         assert_eq!(class.ahead_of(Rank::new(0, 2, TaskId::node(NodeId(2)))), 7);
         class.add(item(4), 0);
         assert_eq!(class.waiting(), 7);
+        assert_eq!(class.take_range(item(2), item(6)), [(item(2), 2), (item(5), 2)]);
+        assert_eq!(class.ranges().collect::<Vec<_>>(), [(item(1), 1), (item(7), 2)]);
+        assert_eq!(class.take_range(item(0), item(99)).len(), 2);
+        assert!(!class.is_used());
     }
 
     #[test]

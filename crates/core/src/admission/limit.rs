@@ -17,24 +17,39 @@ pub enum LimitKey {
     /// Root runs of flows.
     Runs,
     /// Root runs that carry this value of a tag.
-    Tag { tag: Name, value: Name },
+    Tag {
+        tag: Name,
+        value: Name,
+    },
     /// Root runs of one flow, per key.
-    Flow { flow: Name, key: Option<Name> },
+    Flow {
+        flow: Name,
+        key: Option<Name>,
+    },
     /// Steps of one run at once.
     Steps(NodeId),
     /// Items of one loop at once.
     Window(NodeId),
     /// Attempts of one action that carry this key.
-    ActionKey { action: Name, key: Name },
+    ActionKey {
+        action: Name,
+        key: Name,
+    },
     /// Attempts of one action.
     Action(Name),
     /// Attempts of all actions that match a pattern, together.
     Total(Name),
     Pool(Name),
     /// Starts per calendar window, of an action (and key) or of a pattern.
-    Quota { of: Name, key: Option<Name> },
+    Quota {
+        of: Name,
+        key: Option<Name>,
+    },
     /// Starts per time, of an action (and key) or of a pattern.
-    Rate { of: Name, key: Option<Name> },
+    Rate {
+        of: Name,
+        key: Option<Name>,
+    },
     /// A free slot of a worker that fits.
     Slot(Requirement),
 }
@@ -95,7 +110,10 @@ pub struct LimitId(pub(super) u32);
 #[derive(Clone, PartialEq, Debug)]
 pub enum Gauge {
     /// Units held by running tasks.
-    Units { capacity: u64, used: u64 },
+    Units {
+        capacity: u64,
+        used: u64,
+    },
     Rate(Rate),
     Quota(Quota),
     /// Slots of connected workers, matched rather than counted.

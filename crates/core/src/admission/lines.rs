@@ -1,9 +1,10 @@
 //! Standing in lines: parking, leaving, reserving, stepping aside. Everything that makes room lists the limit.
 
+use super::Admission;
 use super::class::{ClassId, Place};
 use super::limit::{Gauge, LimitId, LimitKey};
 use super::rank::Rank;
-use super::Admission;
+use crate::planted::Bug;
 use crate::time::Moment;
 
 impl Admission {
@@ -25,8 +26,7 @@ impl Admission {
     }
 
     fn list_one(&mut self, id: LimitId) {
-        #[cfg(feature = "planted-bugs")]
-        if self.planted.drops_wakeup() {
+        if self.planted.strikes(Bug::WakeupDropped, 7) {
             return;
         }
         let level = self.limit(id).key.level();
@@ -108,7 +108,10 @@ impl Admission {
     pub(super) fn reserve(&mut self, id: ClassId) {
         let Some(place) = self.class(id).place else { return };
         let limits: Vec<LimitId> = self.class(id).demands.iter().map(|demand| demand.limit).collect();
-        if limits.iter().any(|&limit| self.reservers_before(limit, place.head) >= self.places_for_reservers(limit)) {
+        if limits
+            .iter()
+            .any(|&limit| self.reservers_before(limit, place.head) >= self.places_for_reservers(limit))
+        {
             return;
         }
         for &limit in &limits {

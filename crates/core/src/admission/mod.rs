@@ -26,8 +26,8 @@ pub use walk::Grant;
 
 use crate::ids::Name;
 use crate::model::{QuotaPolicy, RatePolicy, SlotKind};
+use crate::planted::{Bug, Planted};
 use crate::time::Moment;
-use rustc_hash::FxHashMap;
 use slab::Slab;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -65,7 +65,6 @@ pub struct Admission {
     limits: Slab<Limit>,
     by_key: BTreeMap<LimitKey, LimitId>,
     classes: Slab<Class>,
-    by_demands: FxHashMap<Box<[Demand]>, ClassId>,
     slots: Slots,
     slot_lines: BTreeSet<(SlotKind, LimitId)>,
     pending: [Pending; 3],
@@ -73,8 +72,7 @@ pub struct Admission {
     wakes: BTreeSet<(Moment, LimitId)>,
     /// Rate and quota limits whose entry in `wakes` may be out of date.
     stale_wakes: Vec<LimitId>,
-    #[cfg(feature = "planted-bugs")]
-    pub planted: crate::planted::Planted,
+    pub(crate) planted: Planted,
 }
 
 /// One demand by name, as a resolver gives it; the limit is made if it does not exist.
@@ -118,6 +116,11 @@ impl Admission {
         self.classes.iter().map(|(id, class)| (ClassId(id as u32), class))
     }
 
+    /// Classes that name a limit.
+    pub fn users(&self, id: LimitId) -> impl Iterator<Item = ClassId> + '_ {
+        self.limit(id).users.iter().copied()
+    }
+
     pub fn slots(&self) -> &Slots {
         &self.slots
     }
@@ -137,25 +140,20 @@ impl Admission {
         id
     }
 
-    /// The class of these demands, made if need be. They may come in any order and name a limit twice.
-    pub fn class_for(&mut self, level: Level, asks: impl IntoIterator<Item = Ask>) -> ClassId {
+    /// Demands in the fixed order in which they are tried, limits made where need be. A limit named twice is one
+    /// demand with the sum.
+    pub fn demands(&mut self, asks: impl IntoIterator<Item = Ask>) -> Vec<Demand> {
         let mut units = BTreeMap::new();
         for ask in asks {
             let id = self.ensure(&ask.key, || ask.gauge);
             *units.entry((ask.key, id)).or_insert(0u32) += ask.units;
         }
-        let demands: Vec<Demand> =
-            units.into_iter().map(|((_, limit), units)| Demand { limit, units }).collect();
-        self.class_of(level, &demands)
+        units.into_iter().map(|((_, limit), units)| Demand { limit, units }).collect()
     }
 
-    /// The class of demands that are already in order.
-    pub fn class_of(&mut self, level: Level, demands: &[Demand]) -> ClassId {
-        if let Some(&id) = self.by_demands.get(demands) {
-            return id;
-        }
+    /// A new class. The caller sees to it that tasks with the same demands share one.
+    pub fn add_class(&mut self, level: Level, demands: &[Demand]) -> ClassId {
         let id = ClassId(self.classes.insert(Class::new(demands.into(), level)) as u32);
-        self.by_demands.insert(demands.into(), id);
         for demand in demands {
             self.limit_mut(demand.limit).users.insert(id);
         }
@@ -163,18 +161,49 @@ impl Admission {
         id
     }
 
-    /// Forgets a class that nobody waits in or holds by, and the limits that nobody names any more.
-    fn forget_if_unused(&mut self, id: ClassId) {
-        let class = self.class(id);
-        if class.waiting() > 0 || class.holders > 0 {
-            return;
+    /// Forgets a class that nobody waits in or holds by, and the limits that nobody names any more. False if
+    /// somebody does.
+    pub fn remove_class(&mut self, id: ClassId) -> bool {
+        if self.class(id).is_used() {
+            return false;
         }
         let class = self.classes.remove(id.0 as usize);
-        self.by_demands.remove(&class.demands);
         for demand in &class.demands {
             self.limit_mut(demand.limit).users.remove(&id);
             self.forget_limit_if_unused(demand.limit);
         }
+        true
+    }
+
+    /// Everybody of the class asks for (and, if running, holds) something else from now on: a limit was set,
+    /// removed or re-scoped. Running tasks count at once, even above a capacity.
+    pub fn change_demands(&mut self, id: ClassId, demands: &[Demand], now: Moment) {
+        if *self.class(id).demands == *demands {
+            return;
+        }
+        self.leave(id, false);
+        let holders = self.class(id).holders;
+        let old = std::mem::replace(&mut self.class_mut(id).demands, demands.into());
+        for demand in demands {
+            let limit = self.limit_mut(demand.limit);
+            limit.users.insert(id);
+            if let Gauge::Units { used, .. } = &mut limit.gauge {
+                *used += holders * u64::from(demand.units);
+            }
+        }
+        for demand in &old {
+            let limit = self.limit_mut(demand.limit);
+            if let Gauge::Units { used, .. } = &mut limit.gauge {
+                *used -= holders * u64::from(demand.units);
+            }
+            if !demands.iter().any(|new| new.limit == demand.limit) {
+                self.limit_mut(demand.limit).users.remove(&id);
+            }
+            self.list(demand.limit);
+            self.forget_limit_if_unused(demand.limit);
+        }
+        self.class_mut(id).aside = self.must_stand_aside(id);
+        self.refresh(id, Some(now));
     }
 
     /// A limit that nobody names lives on only while it must remember something: a pause, a pace.
@@ -220,7 +249,20 @@ impl Admission {
             _ => self.class_mut(id).take(rank),
         };
         self.refresh(id, Some(now));
-        self.forget_if_unused(id);
+        taken
+    }
+
+    /// Nobody ranked from `first` to `last` asks any more. Says who did, as ranges.
+    pub fn withdraw_range(&mut self, id: ClassId, first: Rank, last: Rank, now: Moment) -> Vec<(Rank, u32)> {
+        let place = self.class(id).place.filter(|place| (first..=last).contains(&place.head));
+        if place.is_some() {
+            self.leave(id, false);
+        }
+        let taken = self.class_mut(id).take_range(first, last);
+        if let Some(place) = place {
+            self.stand(id, place.at);
+        }
+        self.refresh(id, Some(now));
         taken
     }
 
@@ -233,19 +275,20 @@ impl Admission {
                 self.list(limit);
             }
         }
-        self.forget_if_unused(id);
     }
 
     fn drop_holding(&mut self, id: ClassId, worker: Option<&Name>) {
-        #[cfg(feature = "planted-bugs")]
-        let times = if self.planted.release_twice { 2 } else { 1 };
-        #[cfg(not(feature = "planted-bugs"))]
-        let times = 1u64;
+        let twice = self.planted.strikes(Bug::ReleaseTwice, 3);
+        let window_twice = self.planted.strikes(Bug::WindowRefilledTwice, 3);
         let class = &mut self.classes[id.0 as usize];
         class.holders -= 1;
         for demand in &class.demands {
-            match &mut self.limits[demand.limit.0 as usize].gauge {
-                Gauge::Units { used, .. } => *used = used.saturating_sub(times * u64::from(demand.units)),
+            let limit = &mut self.limits[demand.limit.0 as usize];
+            match &mut limit.gauge {
+                Gauge::Units { used, .. } => {
+                    let again = twice || (window_twice && matches!(limit.key, LimitKey::Window(_)));
+                    *used = used.saturating_sub(u64::from(demand.units) * (1 + u64::from(again)));
+                }
                 Gauge::Slots(kind) => {
                     if let Some(worker) = worker {
                         self.slots.give_back(worker.as_str(), *kind);
@@ -281,6 +324,29 @@ impl Admission {
             *old = capacity;
         }
         self.reclassify([id], now);
+    }
+
+    /// Brings a limit to the value that a resolver gave it, if that changed. What is used or taken stays so.
+    pub fn adopt(&mut self, id: LimitId, gauge: Gauge, now: Moment) {
+        match (&self.limit(id).gauge, gauge) {
+            (Gauge::Units { capacity: old, .. }, Gauge::Units { capacity, .. }) if *old != capacity => {
+                self.set_capacity(id, capacity, now);
+            }
+            (Gauge::Rate(old), Gauge::Rate(new)) if old.policy() != new.policy() => {
+                self.set_rate(id, *new.policy(), now);
+            }
+            (Gauge::Quota(old), Gauge::Quota(new)) if old.policy() != new.policy() => {
+                self.set_quota(id, new.policy().clone(), now);
+            }
+            _ => {}
+        }
+    }
+
+    /// Restores what a rate or quota remembers, at load.
+    pub fn restore_pace(&mut self, key: &LimitKey, gauge: Gauge) {
+        let id = self.ensure(key, || gauge.clone());
+        self.limit_mut(id).gauge = gauge;
+        self.stale_wakes.push(id);
     }
 
     pub fn set_rate(&mut self, id: LimitId, policy: RatePolicy, now: Moment) {

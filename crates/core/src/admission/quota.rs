@@ -94,7 +94,8 @@ fn next_boundary(window: QuotaWindow, now: &Zoned) -> Result<Zoned, jiff::Error>
 /// The start of the present minute or hour, as the zone's clocks show it.
 fn floor(now: &Zoned, seconds: i64) -> Result<Zoned, jiff::Error> {
     let local = now.timestamp().as_second() + i64::from(now.offset().seconds());
-    now.checked_sub(local.rem_euclid(seconds).seconds())?.checked_sub(i64::from(now.subsec_nanosecond()).nanoseconds())
+    now.checked_sub(local.rem_euclid(seconds).seconds())?
+        .checked_sub(i64::from(now.subsec_nanosecond()).nanoseconds())
 }
 
 #[cfg(test)]

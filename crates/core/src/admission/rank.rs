@@ -45,7 +45,8 @@ impl Rank {
 
     /// How many places `later`, an item of the same loop, stands behind this one.
     pub fn places_to(self, later: Rank) -> Option<u32> {
-        (self.behind(0) <= later && Rank { item: later.item, ..self } == later).then(|| later.item - self.item)
+        (self.behind(0) <= later && Rank { item: later.item, ..self } == later)
+            .then(|| later.item - self.item)
     }
 }
 

@@ -155,7 +155,10 @@ mod tests {
         let mut rate = rate(10, Span::seconds(1), 10);
         let now = Moment(5_000_000);
         rate.take(5, now);
-        rate.change(RatePolicy { limit: 1, per: Span::seconds(1), burst: 4, when_busy: WhenExhausted::Wait }, now);
+        rate.change(
+            RatePolicy { limit: 1, per: Span::seconds(1), burst: 4, when_busy: WhenExhausted::Wait },
+            now,
+        );
         assert_eq!(rate.available(now), 2);
         assert_eq!(rate.full_at(), now + Span::seconds(2));
         assert_eq!(mul_div(i128::MAX / 2, 4, i128::MAX), 0, "rounds instead of overflowing");

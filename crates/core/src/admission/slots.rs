@@ -31,7 +31,8 @@ impl Skills {
             Runner::Process => self.processes,
             Runner::Function(action) => self.functions.contains(action),
         };
-        runs && self.queues.contains(&need.queue) && need.labels.iter().all(|label| self.labels.contains(label))
+        runs && self.queues.contains(&need.queue)
+            && need.labels.iter().all(|label| self.labels.contains(label))
     }
 }
 
@@ -168,7 +169,9 @@ impl Slots {
     /// A rehearsal in which heads choose one after the other without taking anything.
     pub(super) fn rehearse(&self, kind: SlotKind) -> Rehearsal<'_> {
         let free = self.workers.iter().filter(|(_, worker)| worker.free(kind) > 0);
-        Rehearsal { free: free.map(|(order, worker)| (&order.name, &worker.skills, worker.free(kind))).collect() }
+        Rehearsal {
+            free: free.map(|(order, worker)| (&order.name, &worker.skills, worker.free(kind))).collect(),
+        }
     }
 }
 

@@ -4,12 +4,13 @@
 //! after it. A walk that looked at `walk_max` heads stops; what is left stays listed and goes on with the next
 //! command, merged with what that command lists. So a newcomer can never overtake who was not looked at yet.
 
+use super::Admission;
 use super::class::{ClassId, Place};
 use super::limit::{Gauge, Level, LimitId, LimitKey};
 use super::rank::Rank;
-use super::Admission;
 use crate::ids::Name;
 use crate::model::Requirement;
+use crate::planted::Bug;
 use crate::time::Moment;
 
 /// A task that may start: its class's demands are taken.
@@ -24,6 +25,9 @@ impl Admission {
     /// Starts a new command: how many heads it may look at.
     pub fn begin(&mut self) -> u32 {
         self.pending.iter_mut().for_each(|pending| pending.last = None);
+        for claim in self.planted.take_uncounted() {
+            self.limit_mut(claim.limit).take(claim.units, Moment(0));
+        }
         self.rules.walk_max
     }
 
@@ -39,7 +43,7 @@ impl Admission {
             *budget -= 1;
             let last = self.pending[level as usize].last.replace(rank);
             debug_assert!(
-                last.is_none_or(|last| last < rank) || cfg!(feature = "planted-bugs"),
+                last.is_none_or(|last| last < rank) || self.planted.is_any(),
                 "nobody is looked at twice in a command: {last:?} then {rank:?}"
             );
             if let Some(grant) = self.look(class, rank, now) {
@@ -101,21 +105,29 @@ impl Admission {
         }
         let units = i64::from(units);
         let mut free = limit.unused(now);
-        #[cfg(feature = "planted-bugs")]
-        if self.planted.barging {
+        if self.planted.has(Bug::Barging) {
             return free >= units;
+        }
+        if self.planted.has(Bug::QuotaOffByOne) && matches!(limit.gauge, Gauge::Quota(_)) {
+            free += 1;
         }
         for (&before, &class) in &limit.line {
             if before >= rank || free < units {
                 break;
             }
-            #[cfg(feature = "planted-bugs")]
-            if self.planted.reservation_ignored && !self.class(class).parked_under(id) {
+            if self.planted.has(Bug::ReservationIgnored) && !self.class(class).parked_under(id) {
                 continue;
             }
             free -= i64::from(self.class(class).units_at(id));
         }
         free >= units
+    }
+
+    /// Units left at a limit for this rank after those who stand before it. Not asked of slots.
+    pub(crate) fn free_for(&self, id: LimitId, rank: Rank, now: Moment) -> i64 {
+        let before =
+            self.limit(id).line.range(..rank).map(|(_, &class)| i64::from(self.class(class).units_at(id)));
+        self.limit(id).unused(now) - before.sum::<i64>()
     }
 
     /// The worker for a head of that rank, after all better-ranked heads in lines for slots have chosen.
@@ -154,10 +166,8 @@ impl Admission {
     fn look(&mut self, id: ClassId, rank: Rank, now: Moment) -> Option<Grant> {
         let class = self.class(id);
         let place = class.place.filter(|place| place.head == rank);
-        let refused = class
-            .demands
-            .iter()
-            .position(|demand| !self.accepts(demand.limit, rank, demand.units, now));
+        let refused =
+            class.demands.iter().position(|demand| !self.accepts(demand.limit, rank, demand.units, now));
         let Some(at) = refused else { return Some(self.grant(id, rank, place.is_some(), now)) };
         self.park(id, at, place);
         self.refresh(id, Some(now));
@@ -201,10 +211,14 @@ impl Admission {
                 }
                 continue;
             }
-            self.limit_mut(demand.limit).take(demand.units, now);
+            let units = if self.planted.has(Bug::WeightIgnored) { 1 } else { demand.units };
+            let is_pace = self.limit(demand.limit).is_pace();
+            if is_pace || !self.planted.put_off(demand) {
+                self.limit_mut(demand.limit).take(units, now);
+            }
             self.note_pace(demand.limit);
             debug_assert!(
-                self.limit(demand.limit).unused(now) >= 0 || cfg!(feature = "planted-bugs"),
+                self.limit(demand.limit).unused(now) >= 0 || self.planted.is_any(),
                 "granted {rank:?} over the capacity of {}",
                 self.limit(demand.limit).key
             );

@@ -1,5 +1,6 @@
 //! What operators and authors say about actions, tags and pools: capacity, pace, and what happens in a crowd.
 
+use super::{Requirement, Retry};
 use crate::ids::Name;
 use crate::time::Span;
 use serde::{Deserialize, Serialize};
@@ -90,6 +91,11 @@ pub struct ActionPolicy {
     pub line: Line,
     /// Pools claimed by every attempt of the action, besides those its step names.
     pub pools: Vec<(Name, u32)>,
+    pub needs: Requirement,
+    pub retry: Retry,
+    pub max_losses: u32,
+    /// Bounds the running time of one attempt.
+    pub timeout: Option<Span>,
     pub origin: Origin,
 }
 
@@ -97,11 +103,15 @@ impl ActionPolicy {
     /// What holds for an action that nobody said anything about.
     pub fn silent(action: Name) -> Self {
         ActionPolicy {
+            needs: Requirement::function(action.clone()),
             action,
             each: Each::default(),
             when_busy: WhenBusy::Queue,
             line: Line::default(),
             pools: Vec::new(),
+            retry: Retry::ONCE,
+            max_losses: super::MAX_LOSSES,
+            timeout: None,
             origin: Origin::default(),
         }
     }

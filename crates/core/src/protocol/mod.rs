@@ -1,7 +1,21 @@
 //! What goes into the core and what comes out: the words of the whole house.
+//!
+//! A [`Command`] goes in with the time. An [`Answer`] comes out, with [`Write`]s to be made durable together and
+//! [`Effect`]s to be carried out afterwards, never before.
 
+mod command;
+mod decision;
 mod evaluation;
 mod worker;
+mod write;
 
+pub use command::{
+    Command, Declare, Finish, Join, Leave, LimitValue, Pausable, SetLimit, Submission, Submit,
+};
+pub use decision::{Answer, Effect, Output, Refusal};
 pub use evaluation::{Evaluation, Payload, Question, Rendered};
 pub use worker::{Attempt, Heartbeat, Lease, Outcome, Renewal};
+pub use write::{
+    Body, DeclaredRow, GrantRow, Idempotency, ItemRow, JobBody, Life, LimitRow, NodeRow, Override, Pace,
+    RunBody, StepBody, StepKind, Stop, Tally, WorkerRow, Write,
+};

@@ -1,0 +1,197 @@
+//! The classes that exist, by what their demands are resolved from.
+
+use crate::admission::ClassId;
+use crate::catalog::Source;
+use crate::core::Core;
+use crate::ids::{Name, NodeId, TaskId};
+use crate::nodes::{Kind, Node, RunState};
+use crate::time::{Moment, Span};
+use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// Classes kept although nobody is in them, so that a quiet action need not be resolved at every submission.
+const UNUSED_KEPT: usize = 256;
+
+#[derive(Debug)]
+pub(crate) struct Entry {
+    pub source: Arc<Source>,
+    /// How long the leases of its attempts last.
+    pub lease: Span,
+    /// It is in the list of classes that were unused when last seen.
+    unused: bool,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Classes {
+    by_source: FxHashMap<Arc<Source>, ClassId>,
+    entries: Vec<Option<Entry>>,
+    unused: VecDeque<ClassId>,
+}
+
+impl Classes {
+    pub fn entry(&self, id: ClassId) -> Option<&Entry> {
+        self.entries.get(id.0 as usize)?.as_ref()
+    }
+
+    pub fn find(&self, source: &Source) -> Option<ClassId> {
+        self.by_source.get(source).copied()
+    }
+
+    /// In the order of their ids, so that nothing depends on how a hash falls out.
+    pub fn ids(&self) -> Vec<ClassId> {
+        let filled = self.entries.iter().enumerate().filter(|(_, entry)| entry.is_some());
+        filled.map(|(id, _)| ClassId(id as u32)).collect()
+    }
+
+    fn insert(&mut self, id: ClassId, source: Arc<Source>, lease: Span) {
+        if self.entries.len() <= id.0 as usize {
+            self.entries.resize_with(id.0 as usize + 1, || None);
+        }
+        self.entries[id.0 as usize] = Some(Entry { source: source.clone(), lease, unused: false });
+        self.by_source.insert(source, id);
+    }
+}
+
+impl Core {
+    /// The class of a source, resolved and made if it does not exist.
+    pub(crate) fn class_for(&mut self, source: Source) -> ClassId {
+        if let Some(id) = self.classes.find(&source) {
+            return id;
+        }
+        let asks = self.catalog.resolve(&source);
+        let demands = self.admission.demands(asks);
+        let id = self.admission.add_class(source.level(), &demands);
+        let lease = self.catalog.lease(&source);
+        self.classes.insert(id, Arc::new(source), lease);
+        self.close_paused_limits(id);
+        id
+    }
+
+    /// A limit that was made just now may have been paused before it existed.
+    fn close_paused_limits(&mut self, id: ClassId) {
+        let demands = self.admission.class(id).demands.clone();
+        for demand in demands {
+            let limit = self.admission.limit(demand.limit);
+            let paused = self.catalog.settings.get(&limit.key).is_some_and(|setting| setting.paused);
+            if paused != limit.paused {
+                self.admission.set_paused(demand.limit, paused, self.now);
+            }
+        }
+    }
+
+    /// Somebody left the class: if nobody is in it any more it is forgotten after a while.
+    pub(crate) fn left(&mut self, id: ClassId) {
+        if self.admission.class(id).is_used() {
+            return;
+        }
+        if let Some(Some(entry)) = self.classes.entries.get_mut(id.0 as usize)
+            && !entry.unused
+        {
+            entry.unused = true;
+            self.classes.unused.push_back(id);
+        }
+        if self.classes.unused.len() > UNUSED_KEPT {
+            self.forget_unused();
+        }
+    }
+
+    fn forget_unused(&mut self) {
+        let Some(id) = self.classes.unused.pop_front() else { return };
+        let Some(slot) = self.classes.entries.get_mut(id.0 as usize) else { return };
+        let Some(entry) = slot else { return };
+        entry.unused = false;
+        if self.admission.remove_class(id)
+            && let Some(entry) = slot.take()
+        {
+            self.classes.by_source.remove(&entry.source);
+        }
+    }
+
+    /// A change may make keys or tags count that did not before, or no longer: those tasks change class.
+    fn move_to_new_sources(&mut self, now: Moment) {
+        let mut nodes: Vec<NodeId> = self.nodes.keys().copied().collect();
+        nodes.sort_unstable();
+        for node in nodes {
+            self.move_to_new_source(node, now);
+        }
+    }
+
+    fn move_to_new_source(&mut self, node: NodeId, now: Moment) {
+        let task = TaskId::node(node);
+        let (class, source, worker) = match self.nodes.get(&node) {
+            Some(Node::Job(job)) => {
+                let worker = job.work.running().map(|running| running.worker.clone());
+                (job.work.class, Some(self.job_source(&job.action, &job.key)), worker)
+            }
+            Some(Node::Run(run)) => match run.class {
+                Some(class) => (class, Some(self.run_source(&run.plan.flow.name, &run.key, &run.tags)), None),
+                None => return,
+            },
+            Some(Node::Step(step)) => match &step.kind {
+                Kind::Plain { work: Some(work), key, .. } => {
+                    let worker = work.running().map(|running| running.worker.clone());
+                    (work.class, self.step_source(node, key), worker)
+                }
+                // Items follow when they next ask; what is in flight stays where it is counted.
+                _ => return,
+            },
+            None => return,
+        };
+        let (Some(source), Some(entry)) = (source, self.classes.entry(class)) else { return };
+        if *entry.source == source {
+            return;
+        }
+        let holds = match self.nodes.get(&node) {
+            Some(Node::Run(run)) => run.state == RunState::Running,
+            _ => worker.is_some(),
+        };
+        if holds {
+            self.release(class, worker.as_ref());
+            let class = self.class_for(source);
+            self.admission.hold(class, worker.as_ref());
+            self.set_class(task, class);
+        } else {
+            self.step_out(node, now);
+            self.step_in(node);
+        }
+    }
+
+    fn set_class(&mut self, task: TaskId, class: ClassId) {
+        match self.nodes.get_mut(&task.node) {
+            Some(Node::Run(run)) => run.class = Some(class),
+            Some(node) => {
+                if let Some(work) = node.work_mut(task) {
+                    work.class = class;
+                }
+            }
+            None => {}
+        }
+    }
+
+    pub(crate) fn release(&mut self, id: ClassId, worker: Option<&Name>) {
+        self.admission.release(id, worker);
+        self.left(id);
+    }
+
+    /// Resolves everything anew after limits were declared, set or removed: who runs is counted where it now
+    /// belongs, who waits asks for what it now needs.
+    pub(crate) fn resolve_anew(&mut self, now: Moment) {
+        self.move_to_new_sources(now);
+        for id in self.classes.ids() {
+            let Some(source) = self.classes.entry(id).map(|entry| entry.source.clone()) else { continue };
+            let asks = self.catalog.resolve(&source);
+            let demands = self.admission.demands(asks.iter().cloned());
+            self.admission.change_demands(id, &demands, now);
+            if let Some(Some(entry)) = self.classes.entries.get_mut(id.0 as usize) {
+                entry.lease = self.catalog.lease(&source);
+            }
+            for ask in asks {
+                if let Some(limit) = self.admission.find(&ask.key) {
+                    self.admission.adopt(limit, ask.gauge, now);
+                }
+            }
+            self.close_paused_limits(id);
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! A worker leaves: it has handed back what it had, and what it did not is lost.
+
+use crate::core::Core;
+use crate::protocol::{Answer, Leave, Refusal};
+use crate::time::Moment;
+
+impl Core {
+    pub(crate) fn leave(&mut self, leave: Leave, now: Moment) -> Result<Answer, Refusal> {
+        if self.workers.get(&leave.worker).is_none_or(|worker| worker.incarnation != leave.incarnation) {
+            return Err(Refusal::UnknownWorker(leave.worker));
+        }
+        self.lose_worker(&leave.worker, now);
+        Ok(Answer::Done)
+    }
+}

@@ -1,0 +1,61 @@
+//! Pausing and resuming: a limit, an action, or a run (or job). What runs goes on; nothing of it starts.
+
+use crate::admission::LimitKey;
+use crate::core::Core;
+use crate::ids::{NodeId, TaskId};
+use crate::nodes::Node;
+use crate::protocol::{Answer, Pausable, Refusal, Write};
+use crate::time::Moment;
+
+impl Core {
+    pub(crate) fn pause(&mut self, what: Pausable, now: Moment) -> Result<Answer, Refusal> {
+        self.set_paused(what, true, now)
+    }
+
+    pub(crate) fn resume(&mut self, what: Pausable, now: Moment) -> Result<Answer, Refusal> {
+        self.set_paused(what, false, now)
+    }
+
+    fn set_paused(&mut self, what: Pausable, paused: bool, now: Moment) -> Result<Answer, Refusal> {
+        match what {
+            Pausable::Limit(key) => self.set_limit_paused(key, paused, now),
+            // An action without a limit gets one without bound, so that there is something to close.
+            Pausable::Action(action) => self.set_limit_paused(LimitKey::Action(action), paused, now),
+            Pausable::Node(node) => self.set_node_paused(node, paused, now)?,
+        }
+        Ok(Answer::Done)
+    }
+
+    fn set_limit_paused(&mut self, key: LimitKey, paused: bool, now: Moment) {
+        self.catalog.settings.entry(key.clone()).or_default().paused = paused;
+        if let Some(limit) = self.admission.find(&key) {
+            self.admission.set_paused(limit, paused, now);
+        }
+        self.setting_changed(key, now);
+    }
+
+    fn set_node_paused(&mut self, node: NodeId, paused: bool, now: Moment) -> Result<(), Refusal> {
+        let was = match self.nodes.get(&node) {
+            Some(Node::Job(job)) => job.paused,
+            Some(Node::Run(run)) => run.paused,
+            _ => return Err(Refusal::UnknownTask(TaskId::node(node))),
+        };
+        if was == paused {
+            return Ok(());
+        }
+        let family = self.family(node);
+        if paused {
+            family.iter().for_each(|&member| self.step_out(member, now));
+        }
+        match self.nodes.get_mut(&node) {
+            Some(Node::Job(job)) => job.paused = paused,
+            Some(Node::Run(run)) => run.paused = paused,
+            _ => {}
+        }
+        if !paused {
+            family.iter().for_each(|&member| self.step_in(member));
+        }
+        self.write(Write::Paused { node, paused });
+        Ok(())
+    }
+}

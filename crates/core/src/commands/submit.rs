@@ -1,0 +1,223 @@
+//! A job or a run is submitted: accepted into the line, or refused with the reason.
+
+use crate::admission::{LimitKey, Rank};
+use crate::catalog::Source;
+use crate::core::Core;
+use crate::ids::{Name, NodeId, TaskId};
+use crate::model::WhenBusy;
+use crate::nodes::{Job, Node, Run, RunState, Work, WorkState};
+use crate::progress::resident;
+use crate::protocol::{
+    Answer, Body, Idempotency, JobBody, Life, NodeRow, Payload, Refusal, RunBody, Submission, Submit, Tally,
+    Write,
+};
+use crate::state::State;
+use crate::time::Moment;
+use crate::timers::Alarm;
+use std::hash::{BuildHasher, Hash};
+
+/// What a submission needs besides itself.
+struct Newcomer {
+    submit: Submit,
+    idempotency: Option<Idempotency>,
+    source: Source,
+    when_busy: WhenBusy,
+}
+
+impl Core {
+    pub(crate) fn submit(&mut self, submit: Submit, now: Moment) -> Result<Answer, Refusal> {
+        let idempotency =
+            submit.idempotency.clone().map(|key| Idempotency { key, content: digest(&submit.what) });
+        if let Some(known) = self.known_key(idempotency.as_ref())? {
+            return Ok(Answer::Accepted { node: known, again: true });
+        }
+        if self.by_id.contains_key(&submit.id) {
+            return Err(Refusal::IdTaken);
+        }
+        let (source, when_busy) = self.source_of_submission(&submit)?;
+        if let Some(refusal) = self.refusal(&source, now) {
+            return Err(refusal);
+        }
+        let newcomer = Newcomer { submit, idempotency, source, when_busy };
+        let is_later = newcomer.submit.due.is_some_and(|due| due > now);
+        let taken_root = if is_later { None } else { self.meet_the_crowd(&newcomer, now)? };
+        if let Submission::Job { action, .. } = &newcomer.submit.what {
+            self.make_room_in_line(&action.clone(), now)?;
+        }
+        let node = self.accept(newcomer, taken_root, now);
+        Ok(Answer::Accepted { node, again: false })
+    }
+
+    fn known_key(&self, idempotency: Option<&Idempotency>) -> Result<Option<NodeId>, Refusal> {
+        let Some(idempotency) = idempotency else { return Ok(None) };
+        match self.by_key.get(&idempotency.key) {
+            Some(&(node, content)) if content == idempotency.content => Ok(Some(node)),
+            Some(_) => Err(Refusal::KeyConflict(idempotency.key.clone())),
+            None => Ok(None),
+        }
+    }
+
+    fn source_of_submission(&self, submit: &Submit) -> Result<(Source, WhenBusy), Refusal> {
+        match &submit.what {
+            Submission::Job { action, key, .. } => {
+                Ok((self.job_source(action, key), self.catalog.action(action).when_busy))
+            }
+            Submission::Run { flow, key, .. } => {
+                let plan =
+                    self.catalog.newest(flow.as_str()).ok_or_else(|| Refusal::UnknownFlow(flow.clone()))?.1;
+                Ok((self.run_source(flow, key, &submit.tags), plan.flow.when_busy))
+            }
+        }
+    }
+
+    pub(crate) fn run_source(&self, flow: &Name, key: &Option<Name>, tags: &[(Name, Name)]) -> Source {
+        let tags = self.catalog.tags_that_count(tags);
+        Source::Run { flow: flow.clone(), key: key.clone(), tags }
+    }
+
+    /// What the newcomer does about a busy limit of its own; perhaps it takes over somebody's place in line.
+    fn meet_the_crowd(&mut self, newcomer: &Newcomer, now: Moment) -> Result<Option<u64>, Refusal> {
+        let Some(own) = self.own_limit(&newcomer.source) else { return Ok(None) };
+        let rank = Rank::new(newcomer.submit.priority, self.next, TaskId::node(NodeId(self.next)));
+        if newcomer.when_busy == WhenBusy::Queue || !self.is_busy(&own, rank, now) {
+            return Ok(None);
+        }
+        match newcomer.when_busy {
+            WhenBusy::Queue => Ok(None),
+            WhenBusy::Reject => Err(Refusal::Busy { limit: own.to_string() }),
+            WhenBusy::Replace => Ok(self.replace_waiting(&own, now)),
+            WhenBusy::CancelRunning => Ok(self.cancel_running(&own, &newcomer.source, rank, now)),
+        }
+    }
+
+    fn accept(&mut self, newcomer: Newcomer, taken_root: Option<u64>, now: Moment) -> NodeId {
+        let Newcomer { submit, idempotency, source, .. } = newcomer;
+        let due = submit.due.filter(|&due| due > now);
+        let steps = match &submit.what {
+            Submission::Job { .. } => 0,
+            Submission::Run { flow, .. } => {
+                self.catalog.newest(flow.as_str()).map_or(0, |(_, plan)| plan.flow.steps.len())
+            }
+        };
+        let node = self.take_numbers(steps);
+        let root = taken_root.unwrap_or(node.0);
+        self.by_id.insert(submit.id, node);
+        if let Some(idempotency) = &idempotency {
+            self.by_key.insert(idempotency.key.clone(), (node, idempotency.content));
+        }
+        let life = Life { due, ..Life::new(if due.is_some() { State::Scheduled } else { State::Waiting }) };
+        let priority = submit.priority;
+        let (body, payload) = match submit.what {
+            Submission::Job { action, key, order } => {
+                let start_by =
+                    self.catalog.action(&action).line.start_within.map(|within| due.unwrap_or(now) + within);
+                let tags = submit.tags;
+                let body = JobBody { id: submit.id, action, key, tags, start_by, idempotency };
+                self.add_job(node, root, priority, body.clone(), Some(&order), due, now);
+                (Body::Job(body), order)
+            }
+            Submission::Run { flow, key, inputs } => {
+                let version = self.catalog.version;
+                let (id, tags) = (Some(submit.id), submit.tags);
+                let body = RunBody { id, flow, version, depth: 0, key, tags, idempotency };
+                self.add_run(node, root, priority, body.clone(), due, now);
+                (Body::Run(body), inputs)
+            }
+        };
+        let payload = Some(payload);
+        let row = NodeRow { node, parent: None, root, priority, accepted: now, body, payload, life };
+        self.write(Write::NodeAdded(Box::new(row)));
+        match due {
+            Some(due) => self.timers.set(due, TaskId::node(node), Alarm::Due),
+            None => self.ask_for_root(node, source, now),
+        }
+        node
+    }
+
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "the parts of a row, none of which belong together elsewhere"
+    )]
+    pub(crate) fn add_job(
+        &mut self,
+        node: NodeId,
+        root: u64,
+        priority: i8,
+        body: JobBody,
+        order: Option<&Payload>,
+        due: Option<Moment>,
+        now: Moment,
+    ) {
+        if let Some(at) = body.start_by {
+            self.timers.set(at, TaskId::node(node), Alarm::StartBy);
+        }
+        self.joined_line(&body.action, node);
+        let class = self.class_for(self.job_source(&body.action, &body.key));
+        self.left(class);
+        let at = due.map_or(WorkState::Waiting, WorkState::Scheduled);
+        let job = Job {
+            id: body.id,
+            root,
+            priority,
+            paused: false,
+            action: body.action,
+            key: body.key,
+            accepted: now,
+            start_by: body.start_by,
+            order: order.and_then(resident),
+            idempotency: body.idempotency.map(Box::new),
+            work: Work { class, tally: Tally::default(), since: now, at },
+        };
+        self.nodes.insert(node, Node::Job(Box::new(job)));
+    }
+
+    pub(crate) fn add_run(
+        &mut self,
+        node: NodeId,
+        root: u64,
+        priority: i8,
+        body: RunBody,
+        due: Option<Moment>,
+        now: Moment,
+    ) {
+        let Some((_, plan)) = self.catalog.flow(body.flow.as_str(), body.version) else { return };
+        let state = due.map_or(RunState::Waiting, RunState::Scheduled);
+        let run = Run { root, priority, state, ..Run::new(body, plan, now) };
+        self.nodes.insert(node, Node::Run(Box::new(run)));
+    }
+
+    /// A root task stands in line; a run that needs nothing starts at once.
+    pub(crate) fn ask_for_root(&mut self, node: NodeId, source: Source, now: Moment) {
+        let class = self.enqueue(TaskId::node(node), source);
+        match self.nodes.get_mut(&node) {
+            Some(Node::Job(job)) => {
+                job.work.class = class;
+                job.work.at = WorkState::Waiting;
+                job.work.since = now;
+            }
+            Some(Node::Run(run)) => {
+                run.class = Some(class);
+                run.state = RunState::Waiting;
+                run.since = now;
+            }
+            _ => {}
+        }
+    }
+}
+
+/// A digest of what was submitted, to tell a repetition from a mistake.
+fn digest(what: &Submission) -> u64 {
+    let mut hasher = rustc_hash::FxBuildHasher.build_hasher();
+    match what {
+        Submission::Job { action, key, order } => (0, action, key, order.bytes()).hash(&mut hasher),
+        Submission::Run { flow, key, inputs } => (1, flow, key, inputs.bytes()).hash(&mut hasher),
+    }
+    std::hash::Hasher::finish(&hasher)
+}
+
+impl LimitKey {
+    /// Whether `when_busy` acts at this limit: it is the action's or flow's own.
+    pub(crate) fn is_own(&self) -> bool {
+        matches!(self, LimitKey::Flow { .. } | LimitKey::Action(_) | LimitKey::ActionKey { .. })
+    }
+}

@@ -1,0 +1,100 @@
+//! Time has passed: what is due is done, in slices.
+
+use crate::core::{Core, SLICE};
+use crate::ids::TaskId;
+use crate::nodes::{Kind, Node, RunState, WorkState};
+use crate::protocol::{Answer, Refusal, Stop, Write};
+use crate::state::State;
+use crate::time::Moment;
+use crate::timers::Alarm;
+
+impl Core {
+    pub(crate) fn wake(&mut self, now: Moment) -> Result<Answer, Refusal> {
+        for _ in 0..SLICE {
+            let Some((task, alarm)) = self.timers.pop_due(now) else { break };
+            match alarm {
+                Alarm::Due => self.come_due(task, now),
+                Alarm::StartBy => self.expire_unstarted(task, now),
+                Alarm::Timeout => self.stop_running(task, Stop::TimedOut, now),
+                Alarm::Deadline => self.stop_run(task.node, Stop::TimedOut, now),
+            }
+        }
+        while let Some((_, key)) = self.override_ends.first().filter(|(at, _)| *at <= now).cloned() {
+            self.change_setting(key, None, now);
+        }
+        self.check_workers(now);
+        self.admission.wake(now);
+        Ok(Answer::Done)
+    }
+
+    fn come_due(&mut self, task: TaskId, now: Moment) {
+        match self.nodes.get(&task.node) {
+            Some(Node::Run(run)) if matches!(run.state, RunState::Scheduled(_)) => {
+                self.root_is_due(task, now)
+            }
+            Some(Node::Job(job)) if job.work.tally.started == 0 => self.root_is_due(task, now),
+            Some(Node::Step(step)) if task.index().is_none() && matches!(step.kind, Kind::Wait { .. }) => {
+                self.end_step(task.node, State::Succeeded, None, None, now);
+            }
+            Some(_) => self.retry_is_due(task, now),
+            None => {}
+        }
+    }
+
+    /// A delayed root gets its place in line when it comes due.
+    fn root_is_due(&mut self, task: TaskId, now: Moment) {
+        let root = self.next_number();
+        let (source, priority) = match self.nodes.get_mut(&task.node) {
+            Some(Node::Job(job)) => {
+                job.root = root;
+                let (action, key, priority) = (job.action.clone(), job.key.clone(), job.priority);
+                (self.job_source(&action, &key), priority)
+            }
+            Some(Node::Run(run)) => {
+                run.root = root;
+                let (flow, key, tags) = (run.plan.flow.name.clone(), run.key.clone(), run.tags.clone());
+                let priority = run.priority;
+                (self.run_source(&flow, &key, &tags), priority)
+            }
+            _ => return,
+        };
+        self.write(Write::Ranked { node: task.node, priority, root });
+        self.write(Write::Entered { node: task.node, state: State::Waiting, at: now });
+        self.ask_for_root(task.node, source, now);
+    }
+
+    fn retry_is_due(&mut self, task: TaskId, now: Moment) {
+        let Some(work) = self.work(task) else { return };
+        if !matches!(work.at, WorkState::Scheduled(_)) {
+            return;
+        }
+        let tally = work.tally;
+        let source = self.source_of(task);
+        self.queue_again(task, source);
+        if let Some(work) = self.work_mut(task) {
+            work.since = now;
+        }
+        let state = State::Waiting;
+        self.write(Write::Moved { task, state, due: None, tally, error: None, at: now });
+    }
+
+    /// It should have started by now. What has started, or is over, took its alarm with it.
+    fn expire_unstarted(&mut self, task: TaskId, now: Moment) {
+        let error = Some("waited longer than `start_within`".to_owned());
+        match self.nodes.get_mut(&task.node) {
+            Some(Node::Job(job)) => job.start_by = None,
+            Some(Node::Step(step)) => {
+                step.start_by = None;
+                if !step.entered {
+                    let class = step.class;
+                    if let Some(class) = class {
+                        self.withdraw(task, class, now);
+                    }
+                    return self.end_step(task.node, State::Expired, None, error, now);
+                }
+            }
+            _ => {}
+        }
+        self.end_waiting(task, State::Expired, error, now);
+    }
+}

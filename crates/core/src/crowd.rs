@@ -1,0 +1,158 @@
+//! What newcomers meet at their own limit: whether it is busy, who gives way, what can never be granted.
+
+use crate::admission::{Gauge, LimitId, LimitKey, Rank};
+use crate::catalog::Source;
+use crate::core::Core;
+use crate::ids::TaskId;
+use crate::model::WhenExhausted;
+use crate::nodes::{Node, RunState};
+use crate::protocol::{Refusal, Stop};
+use crate::state::State;
+use crate::time::Moment;
+
+impl Core {
+    /// The limit at which `when_busy` acts: the action's or the flow's own.
+    pub(crate) fn own_limit(&self, source: &Source) -> Option<LimitKey> {
+        self.catalog.resolve(source).into_iter().map(|ask| ask.key).find(LimitKey::is_own)
+    }
+
+    /// Whether the limit would refuse a newcomer of that rank.
+    pub(crate) fn is_busy(&self, key: &LimitKey, rank: Rank, now: Moment) -> bool {
+        self.admission.find(key).is_some_and(|limit| {
+            self.admission.limit(limit).paused || !self.admission.accepts(limit, rank, 1, now)
+        })
+    }
+
+    /// Why a submission can never be granted, or not now where its pace says reject.
+    pub(crate) fn refusal(&self, source: &Source, now: Moment) -> Option<Refusal> {
+        if let Source::Attempt(attempt) = source
+            && let Some((pool, _)) = attempt.pools.iter().find(|(pool, _)| self.catalog.pool(pool).is_none())
+        {
+            return Some(Refusal::UnknownPool(pool.clone()));
+        }
+        let mut asks = self.catalog.resolve(source);
+        asks.sort_by(|a, b| a.key.cmp(&b.key));
+        for same in asks.chunk_by(|a, b| a.key == b.key) {
+            let (key, units) = (&same[0].key, same.iter().map(|ask| ask.units).sum::<u32>());
+            let capacity = match &same[0].gauge {
+                Gauge::Units { capacity, .. } => {
+                    self.declared_units(key).map_or(*capacity, |units| units.max(*capacity))
+                }
+                Gauge::Rate(rate) => u64::from(rate.policy().burst),
+                Gauge::Quota(quota) => u64::from(quota.policy().limit),
+                Gauge::Slots(_) => continue,
+            };
+            // A closed limit lets its waiters wait: it may be opened again. What is too small never fits.
+            if u64::from(units) > capacity && capacity > 0 {
+                return Some(Refusal::TooWide { limit: key.to_string(), units, capacity });
+            }
+            if self.is_exhausted(key, &same[0].gauge, now) {
+                return Some(Refusal::Busy { limit: key.to_string() });
+            }
+        }
+        None
+    }
+
+    /// The same for a step, as a sentence.
+    pub(crate) fn refuses(&self, source: &Source) -> Option<String> {
+        self.refusal(source, self.now).map(|refusal| refusal.to_string())
+    }
+
+    fn declared_units(&self, key: &LimitKey) -> Option<u64> {
+        match key {
+            LimitKey::Pool(pool) => self.catalog.pool(pool).map(|pool| u64::from(pool.slots)),
+            _ => None,
+        }
+    }
+
+    /// Whether a rate or quota that says `reject` has nothing left.
+    fn is_exhausted(&self, key: &LimitKey, gauge: &Gauge, now: Moment) -> bool {
+        let rejects = match gauge {
+            Gauge::Rate(rate) => rate.policy().when_busy,
+            Gauge::Quota(quota) => quota.policy().when_busy,
+            _ => WhenExhausted::Wait,
+        } == WhenExhausted::Reject;
+        let last = Rank::new(i8::MIN, u64::MAX, TaskId::node(crate::ids::NodeId(u64::MAX)));
+        rejects && self.admission.find(key).is_some_and(|limit| !self.admission.accepts(limit, last, 1, now))
+    }
+
+    /// Who waits or runs at a limit, best-ranked or longest-running first.
+    fn waiting_roots(&self, limit: LimitId) -> Vec<Rank> {
+        let classes = self.admission.users(limit).map(|class| self.admission.class(class));
+        let ranges = classes.flat_map(|class| class.ranges().map(|(rank, _)| rank));
+        let mut roots: Vec<Rank> = ranges.filter(|rank| self.is_root(rank.task())).collect();
+        roots.sort_unstable();
+        roots
+    }
+
+    fn is_root(&self, task: TaskId) -> bool {
+        match self.nodes.get(&task.node) {
+            Some(Node::Job(_)) => true,
+            Some(Node::Run(run)) => run.parent.is_none(),
+            _ => false,
+        }
+    }
+
+    /// The waiting tasks of the newcomer's key end; it takes the place of the best of them.
+    pub(crate) fn replace_waiting(&mut self, own: &LimitKey, now: Moment) -> Option<u64> {
+        let waiting = self.waiting_roots(self.admission.find(own)?);
+        for rank in &waiting {
+            let error = Some("a newer one took its place in line".to_owned());
+            self.end_unstarted(rank.task().node, State::Replaced, error, now);
+        }
+        waiting.first().map(|rank| rank.root())
+    }
+
+    /// The longest-running tasks of the newcomer's key are told to stop, as few as make room, if nothing else
+    /// keeps it from starting. It takes the place of the first of them.
+    pub(crate) fn cancel_running(
+        &mut self,
+        own: &LimitKey,
+        source: &Source,
+        rank: Rank,
+        now: Moment,
+    ) -> Option<u64> {
+        let own = self.admission.find(own)?;
+        let others = self.catalog.resolve(source).into_iter();
+        let refused_elsewhere = others
+            .filter_map(|ask| Some((self.admission.find(&ask.key)?, ask.units)))
+            .any(|(limit, units)| limit != own && !self.admission.accepts(limit, rank, units, now));
+        if refused_elsewhere {
+            return None;
+        }
+        let mut needed = 1 - self.admission.free_for(own, rank, now);
+        let mut running: Vec<(Moment, TaskId, bool)> = self.running_at(own);
+        running.sort_unstable();
+        needed -= running.iter().filter(|(_, _, stopping)| *stopping).count() as i64;
+        let mut first = None;
+        for (_, task, _) in running.into_iter().filter(|(_, _, stopping)| !stopping) {
+            if needed <= 0 {
+                break;
+            }
+            needed -= 1;
+            first = first.or_else(|| Some(self.rank(task).root()));
+            match self.nodes.get(&task.node) {
+                Some(Node::Run(_)) => self.stop_run(task.node, Stop::Superseded, now),
+                _ => self.stop_running(task, Stop::Superseded, now),
+            }
+        }
+        first
+    }
+
+    /// Root tasks that hold units of a limit: since when, and whether they were told to stop.
+    fn running_at(&self, limit: LimitId) -> Vec<(Moment, TaskId, bool)> {
+        let names = |class| self.admission.class(class).demands.iter().any(|demand| demand.limit == limit);
+        let running = self.nodes.iter().filter_map(|(&node, record)| match record {
+            Node::Job(job) => {
+                let running = job.work.running().filter(|_| names(job.work.class))?;
+                Some((running.granted, TaskId::node(node), running.stop.is_some()))
+            }
+            Node::Run(run) => {
+                let holds = run.state == RunState::Running && run.class.is_some_and(names);
+                holds.then(|| (run.since, TaskId::node(node), run.stop.is_some()))
+            }
+            Node::Step(_) => None,
+        });
+        running.collect()
+    }
+}

@@ -1,0 +1,112 @@
+//! Leases that run out, workers that fall silent, and the patience of a leader who was away himself.
+
+use crate::core::Core;
+use crate::ids::{Name, TaskId};
+use crate::model::LEASE;
+use crate::nodes::{Work, WorkState};
+use crate::planted::Bug;
+use crate::protocol::Write;
+use crate::state::State;
+use crate::time::Moment;
+use crate::works::Verdict;
+
+impl Core {
+    /// A core that was woken much later than it asked for could not hear anybody: it gives the workers a third
+    /// of a lease to be heard before it takes anything from them.
+    pub(crate) fn notice_lateness(&mut self, now: Moment) {
+        let asked = self.workers.next_check().map(|at| at.max(self.quiet_until));
+        if asked.is_some_and(|at| at + LEASE.third() <= now) {
+            self.begin_grace(now);
+        }
+    }
+
+    /// Nothing expires for a third of a lease, and what ran out before is nobody's fault.
+    pub(crate) fn begin_grace(&mut self, now: Moment) {
+        self.quiet_until = now + LEASE.third();
+        let attempts: Vec<TaskId> =
+            self.workers.iter().flat_map(|(_, worker)| worker.attempts.keys().copied()).collect();
+        for task in attempts {
+            if let Some(running) = self.work_mut(task).and_then(Work::running_mut)
+                && running.until <= now
+            {
+                running.excused = true;
+            }
+        }
+    }
+
+    pub(crate) fn check_workers(&mut self, now: Moment) {
+        if now < self.quiet_until {
+            return;
+        }
+        while let Some(name) = self.workers.due(now) {
+            self.expire_leases(&name, now);
+            let silent =
+                self.workers.get(&name).is_some_and(|worker| worker.connected && worker.seen + LEASE <= now);
+            if silent {
+                self.disconnect(&name, now);
+            }
+            self.schedule_check(&name);
+        }
+    }
+
+    /// Takes from a worker what it has not renewed in time.
+    pub(crate) fn expire_leases(&mut self, name: &Name, now: Moment) {
+        let Some(worker) = self.workers.get(name) else { return };
+        let expired = |task: &&TaskId| {
+            self.work(**task).and_then(Work::running).is_some_and(|running| running.until <= now)
+        };
+        let expired: Vec<TaskId> = worker.attempts.keys().filter(expired).copied().collect();
+        for task in expired {
+            self.lose_attempt(task, now);
+        }
+    }
+
+    /// An attempt was lost with its worker: its task stands in line again, unless it was to stop, or has lost too
+    /// many.
+    fn lose_attempt(&mut self, task: TaskId, now: Moment) {
+        let Some(running) = self.work(task).and_then(Work::running) else { return };
+        if let Some(stop) = running.stop {
+            return self.end_stopped(task, stop, now);
+        }
+        let charged = !running.excused && !self.planted.has(Bug::LossesNotCounted);
+        let mut tally = self.tally(task);
+        tally.losses += u32::from(charged);
+        let verdict = if tally.losses > self.terms(task.node).max_losses {
+            let error = format!("its worker was lost {} times", tally.losses);
+            Verdict::End { state: State::Failed, output: None, error: Some(error) }
+        } else {
+            Verdict::Again { due: None, error: None }
+        };
+        self.conclude(task, tally, verdict, now);
+    }
+
+    /// The worker gets nothing new; what it has lives on until its leases end.
+    fn disconnect(&mut self, name: &Name, now: Moment) {
+        let Some(worker) = self.workers.get_mut(name) else { return };
+        worker.connected = false;
+        let is_empty = worker.attempts.is_empty();
+        if let Some(known) = self.admission.slots().get(name.as_str()) {
+            let skills = known.skills.clone();
+            self.admission.set_worker(name, skills, Default::default(), now);
+        }
+        if is_empty {
+            self.workers.remove(name);
+            self.admission.remove_worker(name, now);
+        }
+        self.write(Write::WorkerGone { worker: name.clone(), at: now });
+    }
+
+    /// The worker is gone for good, with everything it had.
+    pub(crate) fn lose_worker(&mut self, name: &Name, now: Moment) {
+        let Some(worker) = self.workers.get(name) else { return };
+        let attempts: Vec<TaskId> = worker.attempts.keys().copied().collect();
+        self.disconnect(name, now);
+        for task in attempts {
+            if self.work(task).is_some_and(|work| matches!(work.at, WorkState::Running(_))) {
+                self.lose_attempt(task, now);
+            }
+        }
+        self.workers.remove(name);
+        self.admission.remove_worker(name, now);
+    }
+}

@@ -1,0 +1,95 @@
+//! What the core remembers about each action: who has not started, and how long attempts take.
+
+use crate::core::Core;
+use crate::ids::{Name, NodeId};
+use crate::model::WhenFull;
+use crate::protocol::Refusal;
+use crate::state::State;
+use crate::time::{Moment, Span};
+use std::collections::{BTreeSet, VecDeque};
+
+/// Durations remembered of an action, for estimates.
+const DURATIONS_KEPT: usize = 64;
+
+#[derive(Debug, Default)]
+pub(crate) struct ActionLine {
+    /// Accepted root tasks that have not started, by the sequence of their acceptance.
+    pub unstarted: BTreeSet<NodeId>,
+    pub durations: Durations,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Durations(VecDeque<Span>);
+
+impl Durations {
+    pub fn note(&mut self, span: Span) {
+        if self.0.len() == DURATIONS_KEPT {
+            self.0.pop_front();
+        }
+        self.0.push_back(span);
+    }
+
+    /// The duration that `percent` of the remembered ones do not exceed; nothing is guessed from fewer than four.
+    pub fn percentile(&self, percent: usize) -> Option<Span> {
+        if self.0.len() < 4 {
+            return None;
+        }
+        let mut sorted: Vec<Span> = self.0.iter().copied().collect();
+        sorted.sort_unstable();
+        sorted.get((sorted.len() - 1) * percent / 100).copied()
+    }
+}
+
+impl Core {
+    /// Refuses a newcomer to a full line, or makes room for it by dropping who has waited longest.
+    pub(crate) fn make_room_in_line(&mut self, action: &Name, now: Moment) -> Result<(), Refusal> {
+        let policy = self.catalog.action(action);
+        let length = self.lines.get(action).map_or(0, |line| line.unstarted.len());
+        if length < policy.line.max_length as usize {
+            return Ok(());
+        }
+        let oldest = self.lines.get(action).and_then(|line| line.unstarted.first().copied());
+        match (policy.line.when_full, oldest) {
+            (WhenFull::DropOldest, Some(oldest)) => {
+                self.end_unstarted(oldest, State::Refused, Some("dropped from a full line".to_owned()), now);
+                Ok(())
+            }
+            _ => Err(Refusal::LineFull { action: action.clone(), max_length: policy.line.max_length }),
+        }
+    }
+
+    pub(crate) fn joined_line(&mut self, action: &Name, node: NodeId) {
+        self.lines.entry(action.clone()).or_default().unstarted.insert(node);
+    }
+
+    pub(crate) fn left_line(&mut self, action: &Name, node: NodeId) {
+        if let Some(line) = self.lines.get_mut(action) {
+            line.unstarted.remove(&node);
+        }
+    }
+
+    pub(crate) fn note_duration(&mut self, action: &Name, span: Span) {
+        if !self.lines.contains_key(action) {
+            self.lines.insert(action.clone(), ActionLine::default());
+        }
+        if let Some(line) = self.lines.get_mut(action) {
+            line.durations.note(span);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_need_a_few_durations_and_forget_old_ones() {
+        let mut durations = Durations::default();
+        (1..=3).for_each(|n| durations.note(Span(n)));
+        assert_eq!(durations.percentile(50), None);
+        (4..=100).for_each(|n| durations.note(Span(n)));
+        assert_eq!(durations.percentile(0), Some(Span(37)));
+        assert_eq!(durations.percentile(50), Some(Span(68)));
+        assert_eq!(durations.percentile(100), Some(Span(100)));
+    }
+}

@@ -1,0 +1,288 @@
+//! What the core keeps in memory of everything open: jobs, runs, steps, and the items of loops in flight.
+
+use crate::admission::{ClassId, Rank};
+use crate::catalog::Plan;
+use crate::ids::{Epoch, Name, NodeId, RunId, TaskId};
+use crate::protocol::{Idempotency, Payload, Stop, Tally};
+use crate::state::State;
+use crate::time::{Moment, Span};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+#[derive(Debug)]
+pub(crate) enum Node {
+    Job(Box<Job>),
+    Run(Box<Run>),
+    Step(Box<Step>),
+}
+
+/// A single action, submitted alone.
+#[derive(Debug)]
+pub(crate) struct Job {
+    pub id: RunId,
+    pub root: u64,
+    pub priority: i8,
+    pub paused: bool,
+    pub action: Name,
+    pub key: Option<Name>,
+    pub accepted: Moment,
+    pub start_by: Option<Moment>,
+    /// Only if it is small; otherwise it is read from the store when needed.
+    pub order: Option<Payload>,
+    pub idempotency: Option<Box<Idempotency>>,
+    pub work: Work,
+}
+
+/// What asks for a worker: a job, a plain step or an item.
+#[derive(Debug)]
+pub(crate) struct Work {
+    /// The class it waits in or holds by. While it is scheduled: the last one.
+    pub class: ClassId,
+    pub tally: Tally,
+    /// Since when it is in its present state.
+    pub since: Moment,
+    pub at: WorkState,
+}
+
+#[derive(Debug)]
+pub(crate) enum WorkState {
+    Scheduled(Moment),
+    Waiting,
+    Running(Box<Running>),
+}
+
+impl Work {
+    pub fn state(&self) -> State {
+        match self.at {
+            WorkState::Scheduled(_) => State::Scheduled,
+            WorkState::Waiting => State::Waiting,
+            WorkState::Running(_) => State::Running,
+        }
+    }
+
+    pub fn running(&self) -> Option<&Running> {
+        match &self.at {
+            WorkState::Running(running) => Some(running),
+            _ => None,
+        }
+    }
+
+    pub fn running_mut(&mut self) -> Option<&mut Running> {
+        match &mut self.at {
+            WorkState::Running(running) => Some(running),
+            _ => None,
+        }
+    }
+}
+
+/// A live grant.
+#[derive(Debug)]
+pub(crate) struct Running {
+    pub epoch: Epoch,
+    pub worker: Name,
+    pub granted: Moment,
+    pub until: Moment,
+    pub length: Span,
+    pub timeout: Option<Moment>,
+    pub stop: Option<Stop>,
+    /// Heartbeats of its worker that did not list it.
+    pub missing: u8,
+    /// Its lease ran out while nobody could renew it: losing it is nobody's fault.
+    pub excused: bool,
+}
+
+/// A run of a flow: a root, or the inside of a `flow` step.
+#[derive(Debug)]
+pub(crate) struct Run {
+    pub id: Option<RunId>,
+    pub parent: Option<NodeId>,
+    pub root: u64,
+    pub priority: i8,
+    pub paused: bool,
+    pub plan: Arc<Plan>,
+    pub version: u32,
+    pub depth: u32,
+    pub key: Option<Name>,
+    pub tags: Vec<(Name, Name)>,
+    pub idempotency: Option<Box<Idempotency>>,
+    pub accepted: Moment,
+    pub since: Moment,
+    pub state: RunState,
+    /// The class by which it waits or holds at run level; a sub-flow's run has none.
+    pub class: Option<ClassId>,
+    pub steps: Vec<StepState>,
+    /// Steps that have not ended.
+    pub open: u32,
+    /// Steps whose predecessors have all ended, to be looked at.
+    pub ready: VecDeque<u32>,
+    pub stop: Option<Stop>,
+    /// While it is being stopped: the next step to be told.
+    pub sweep: Option<u32>,
+    pub deadline: Option<Moment>,
+    /// Its outputs are being rendered.
+    pub ending: bool,
+    pub error: Option<String>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum RunState {
+    Scheduled(Moment),
+    Waiting,
+    Running,
+}
+
+impl RunState {
+    pub fn state(self) -> State {
+        match self {
+            RunState::Scheduled(_) => State::Scheduled,
+            RunState::Waiting => State::Waiting,
+            RunState::Running => State::Running,
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum StepState {
+    /// So many predecessors have not ended.
+    Blocked(u32),
+    /// In the list of ready steps.
+    Ready,
+    /// Its condition and work are being rendered.
+    Asking,
+    /// It is a node of its own.
+    Open,
+    Ended(State),
+}
+
+/// A step that is open: its work is known.
+#[derive(Debug)]
+pub(crate) struct Step {
+    pub run: NodeId,
+    pub index: u32,
+    pub accepted: Moment,
+    pub start_by: Option<Moment>,
+    /// What it holds at step level, or waits in before it has entered.
+    pub class: Option<ClassId>,
+    pub entered: bool,
+    pub kind: Kind,
+    pub since: Moment,
+}
+
+#[derive(Debug)]
+pub(crate) enum Kind {
+    Plain { key: Option<Name>, order: Option<Payload>, work: Option<Work>, tally: Tally },
+    Loop(Box<Loop>),
+    SubFlow { inputs: Option<Payload>, child: Option<NodeId> },
+    Wait { until: Moment },
+}
+
+/// The items of a loop. Those that never started are ranges in the queue of their class; only those that did are
+/// here one by one.
+#[derive(Debug, Default)]
+pub(crate) struct Loop {
+    pub count: u32,
+    /// Items whose rows exist.
+    pub expanded: u32,
+    /// A slice is being rendered.
+    pub asking: bool,
+    /// Stretches of items that have never started, by their first index.
+    pub segments: BTreeMap<u32, Segment>,
+    pub items: BTreeMap<u32, Work>,
+    pub ended: LoopTally,
+    pub stop: Option<Stop>,
+    /// Why its items could not be rendered.
+    pub error: Option<String>,
+}
+
+/// Items in a row that share a class. Where it is not yet empty the class exists.
+#[derive(Debug)]
+pub(crate) struct Segment {
+    pub to: u32,
+    pub class: ClassId,
+    pub key: Option<Name>,
+    /// Items of it that have never started.
+    pub unstarted: u32,
+    /// While the run is paused: the ranges that were in the class's queue.
+    pub parked: Vec<(Rank, u32)>,
+}
+
+/// How many items ended, and how.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct LoopTally {
+    pub succeeded: u32,
+    pub failed: u32,
+    pub cancelled: u32,
+}
+
+impl LoopTally {
+    pub fn total(&self) -> u32 {
+        self.succeeded + self.failed + self.cancelled
+    }
+
+    pub fn count(&mut self, state: State) {
+        match state {
+            State::Succeeded => self.succeeded += 1,
+            State::Failed | State::TimedOut | State::Expired | State::Refused => self.failed += 1,
+            _ => self.cancelled += 1,
+        }
+    }
+}
+
+impl Loop {
+    pub fn segment_of(&self, index: u32) -> Option<&Segment> {
+        self.segments
+            .range(..=index)
+            .next_back()
+            .map(|(_, segment)| segment)
+            .filter(|segment| index < segment.to)
+    }
+
+    /// Item `index` starts for the first time: it is no longer part of its segment.
+    pub fn leave_segment(&mut self, index: u32) {
+        let Some((&first, segment)) = self.segments.range_mut(..=index).next_back() else { return };
+        segment.unstarted -= 1;
+        if segment.unstarted == 0 {
+            self.segments.remove(&first);
+        }
+    }
+}
+
+impl Node {
+    pub fn work(&self, task: TaskId) -> Option<&Work> {
+        match (self, task.index()) {
+            (Node::Job(job), None) => Some(&job.work),
+            (Node::Step(step), index) => match (&step.kind, index) {
+                (Kind::Plain { work, .. }, None) => work.as_ref(),
+                (Kind::Loop(items), Some(index)) => items.items.get(&index),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    pub fn work_mut(&mut self, task: TaskId) -> Option<&mut Work> {
+        match (self, task.index()) {
+            (Node::Job(job), None) => Some(&mut job.work),
+            (Node::Step(step), index) => match (&mut step.kind, index) {
+                (Kind::Plain { work, .. }, None) => work.as_mut(),
+                (Kind::Loop(items), Some(index)) => items.items.get_mut(&index),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    pub fn run(&self) -> Option<&Run> {
+        match self {
+            Node::Run(run) => Some(run),
+            _ => None,
+        }
+    }
+
+    pub fn step(&self) -> Option<&Step> {
+        match self {
+            Node::Step(step) => Some(step),
+            _ => None,
+        }
+    }
+}

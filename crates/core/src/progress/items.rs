@@ -1,0 +1,200 @@
+//! Loops: a window that slides over a list. Items that never started are ranges; the window is a limit like any
+//! other, so it can neither over-dispatch nor forget to refill.
+
+use crate::admission::ClassId;
+use crate::core::Core;
+use crate::ids::{NodeId, TaskId};
+use crate::model::OnFailure;
+use crate::nodes::{Kind, Loop, Segment, Step, Work, WorkState};
+use crate::planted::Bug;
+use crate::protocol::{Payload, Rendered, Stop, Tally, Write};
+use crate::state::State;
+use crate::time::Moment;
+
+impl Core {
+    pub(crate) fn loop_mut(&mut self, node: NodeId) -> Option<&mut Loop> {
+        match self.step_mut(node) {
+            Some(Step { kind: Kind::Loop(items), .. }) => Some(items),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn loop_of(&self, node: NodeId) -> Option<&Loop> {
+        match self.step(node) {
+            Some(Step { kind: Kind::Loop(items), .. }) => Some(items),
+            _ => None,
+        }
+    }
+
+    /// A slice of items was rendered: they are stored, and ask.
+    pub(crate) fn items_evaluated(&mut self, node: NodeId, from: u32, mut items: Vec<Rendered>, now: Moment) {
+        let to = from + items.len() as u32;
+        if self.planted.strikes(Bug::ItemForgotten, 2) && items.len() > 1 {
+            items.pop();
+        }
+        let Some(record) = self.loop_mut(node) else { return };
+        record.asking = false;
+        if record.stop.is_some() {
+            return self.loop_may_be_done(node, now);
+        }
+        record.expanded = to;
+        let (more, count) = (to < record.count, items.len());
+        // Items in a row with the same key are one stretch, so that a loop costs no memory an item.
+        let mut first = 0;
+        while first < count {
+            let key = items[first].key.clone();
+            let length = items[first..].iter().take_while(|item| item.key == key).count();
+            self.add_segment(node, from + first as u32, length as u32, key);
+            first += length;
+        }
+        self.write(Write::ItemsAdded { step: node, from, items, at: now });
+        if more {
+            self.ask_for_items(node);
+        }
+    }
+
+    pub(crate) fn add_segment(
+        &mut self,
+        node: NodeId,
+        from: u32,
+        length: u32,
+        key: Option<crate::ids::Name>,
+    ) {
+        let Some(source) = self.step_source(node, &key) else { return };
+        let class = self.class_for(source);
+        let first = self.rank(TaskId::item(node, from));
+        let mut segment = Segment { to: from + length, class, key, unstarted: length, parked: Vec::new() };
+        if self.is_paused(node) {
+            segment.parked.push((first, length));
+            self.left(class);
+        } else {
+            self.admission.enqueue(class, first, length);
+        }
+        if let Some(record) = self.loop_mut(node) {
+            record.segments.insert(from, segment);
+        }
+    }
+
+    /// An item was granted: if it starts for the first time it gets a record of its own.
+    pub(crate) fn open_item(&mut self, node: NodeId, index: u32, class: ClassId, now: Moment) {
+        let Some(record) = self.loop_mut(node) else { return };
+        if !record.items.contains_key(&index) {
+            record.leave_segment(index);
+            let work = Work { class, tally: Tally::default(), since: now, at: WorkState::Waiting };
+            record.items.insert(index, work);
+        }
+    }
+
+    pub(crate) fn end_item(
+        &mut self,
+        node: NodeId,
+        index: u32,
+        state: State,
+        output: Option<Payload>,
+        error: Option<String>,
+        now: Moment,
+    ) {
+        let on_failure =
+            self.step_model(node).and_then(|step| step.each.as_ref()).map(|each| each.on_failure);
+        let Some(record) = self.loop_mut(node) else { return };
+        if record.items.remove(&index).is_none() {
+            return;
+        }
+        record.ended.count(state);
+        let tolerated = match on_failure {
+            Some(OnFailure::Tolerate(failures)) => record.ended.failed <= failures,
+            _ => true,
+        };
+        self.write(Write::Ended { task: TaskId::item(node, index), state, output, error, at: now });
+        if !tolerated {
+            self.stop_loop(node, Stop::LoopFailed, now);
+        }
+        self.loop_may_be_done(node, now);
+    }
+
+    /// No further item starts; running ones are told to stop; the others end in slices.
+    pub(crate) fn stop_loop(&mut self, node: NodeId, why: Stop, now: Moment) {
+        let Some(record) = self.loop_mut(node) else { return };
+        if record.stop.is_some() {
+            return;
+        }
+        record.stop = Some(why);
+        // Items that were never expanded have no rows; they are counted all the same.
+        record.ended.cancelled += record.count - record.expanded;
+        record.expanded = record.count;
+        let segments = std::mem::take(&mut record.segments);
+        let running: Vec<u32> = record
+            .items
+            .iter()
+            .filter(|(_, work)| work.running().is_some())
+            .map(|(&index, _)| index)
+            .collect();
+        self.write(Write::Stopping { task: TaskId::node(node), why, at: now });
+        for (from, segment) in segments {
+            self.end_unstarted_items(node, from, segment, now);
+        }
+        for index in running {
+            self.stop_running(TaskId::item(node, index), why, now);
+        }
+        self.busy.insert(node);
+        self.loop_may_be_done(node, now);
+    }
+
+    fn end_unstarted_items(&mut self, node: NodeId, from: u32, segment: Segment, now: Moment) {
+        let (first, last) =
+            (self.rank(TaskId::item(node, from)), self.rank(TaskId::item(node, segment.to - 1)));
+        let mut ranges = segment.parked;
+        if ranges.is_empty() {
+            ranges = self.admission.withdraw_range(segment.class, first, last, now);
+            self.left(segment.class);
+        }
+        for (rank, count) in ranges {
+            let from = rank.task().index().unwrap_or(0);
+            self.write(Write::ItemsEnded {
+                step: node,
+                from,
+                to: from + count,
+                state: State::Cancelled,
+                at: now,
+            });
+            if let Some(record) = self.loop_mut(node) {
+                record.ended.cancelled += count;
+            }
+        }
+    }
+
+    /// Ends items of a stopped loop that wait or pause before a retry; says whether there are more.
+    pub(crate) fn go_on_with_loop(&mut self, node: NodeId, now: Moment, slice: &mut u32) -> bool {
+        let Some(record) = self.loop_of(node) else { return false };
+        if record.stop.is_none() {
+            return false;
+        }
+        let idle = record.items.iter().filter(|(_, work)| work.running().is_none()).map(|(&index, _)| index);
+        let batch: Vec<u32> = idle.take(*slice as usize).collect();
+        *slice -= batch.len() as u32;
+        let more = *slice == 0;
+        for index in batch {
+            self.end_waiting(TaskId::item(node, index), State::Cancelled, None, now);
+        }
+        more
+    }
+
+    /// The step ends exactly once: when no item is open.
+    pub(crate) fn loop_may_be_done(&mut self, node: NodeId, now: Moment) {
+        let early = self.planted.has(Bug::ParentEndsTwice);
+        let Some(record) = self.loop_of(node) else { return };
+        let all = if early { record.count.saturating_sub(1).max(1) } else { record.count };
+        if record.ended.total() < all || record.asking {
+            return;
+        }
+        let (state, error) = match record.stop {
+            Some(Stop::LoopFailed) => {
+                let counted = || format!("{} of {} items failed", record.ended.failed, record.count);
+                (State::Failed, Some(record.error.clone().unwrap_or_else(counted)))
+            }
+            Some(stop) => (stop.end(), None),
+            None => (State::Succeeded, None),
+        };
+        self.end_step(node, state, None, error, now);
+    }
+}

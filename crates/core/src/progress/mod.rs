@@ -1,0 +1,7 @@
+//! Progress of a run: which step comes next, what a loop still has to do, and how it all ends, exactly once.
+
+mod items;
+mod run;
+mod step;
+
+pub(crate) use step::resident;

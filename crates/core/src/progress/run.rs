@@ -1,0 +1,264 @@
+//! Runs: entering, opening steps, stopping, ending.
+
+use crate::core::Core;
+use crate::ids::{NodeId, RunId, TaskId};
+use crate::model::Rule;
+use crate::nodes::{Node, RunState, StepState};
+use crate::protocol::{
+    Body, Effect, Idempotency, Life, NodeRow, Payload, Question, StepBody, StepKind, Stop, Write,
+};
+use crate::state::State;
+use crate::time::Moment;
+use crate::timers::Alarm;
+
+impl Core {
+    /// The run starts: its first steps become ready.
+    pub(crate) fn enter_run(&mut self, node: NodeId, now: Moment) {
+        let Some(run) = self.run_mut(node) else { return };
+        run.state = RunState::Running;
+        run.since = now;
+        run.deadline = run.plan.flow.timeout.map(|timeout| now + timeout);
+        let deadline = run.deadline;
+        let flow = run.plan.flow.clone();
+        for (index, step) in flow.steps.iter().enumerate() {
+            if step.after.is_empty() {
+                run.steps[index] = StepState::Ready;
+                run.ready.push_back(index as u32);
+            }
+        }
+        self.write(Write::Entered { node, state: State::Running, at: now });
+        if let Some(at) = deadline {
+            self.timers.set(at, TaskId::node(node), Alarm::Deadline);
+        }
+        self.busy.insert(node);
+        if flow.steps.is_empty() {
+            self.steps_are_done(node, now);
+        }
+    }
+
+    /// Opens ready steps, or tells open ones to stop; says whether there is more to do.
+    pub(crate) fn go_on_with_run(&mut self, node: NodeId, now: Moment, slice: &mut u32) -> bool {
+        while *slice > 0 {
+            let Some(run) = self.run_mut(node) else { return false };
+            *slice -= 1;
+            if let Some(index) = run.sweep {
+                run.sweep = Some(index + 1).filter(|&next| (next as usize) < run.steps.len());
+                self.sweep_step(node, index, now);
+            } else if let Some(index) = run.ready.pop_front() {
+                self.open_ready_step(node, index, now);
+            } else {
+                return false;
+            }
+        }
+        self.run(node).is_some_and(|run| run.sweep.is_some() || !run.ready.is_empty())
+    }
+
+    /// All predecessors of a step have ended: it is skipped, or its condition and work are rendered.
+    fn open_ready_step(&mut self, node: NodeId, index: u32, now: Moment) {
+        let Some(run) = self.run_mut(node) else { return };
+        if run.steps[index as usize] != StepState::Ready {
+            return;
+        }
+        if run.stop.is_some() {
+            self.step_is_closed(node, index, State::Cancelled, now);
+            return;
+        }
+        let step = &run.plan.flow.steps[index as usize];
+        let succeeded = |&before: &u32| run.steps[before as usize] == StepState::Ended(State::Succeeded);
+        if matches!(step.rule, Rule::Success { .. }) && !step.after.iter().all(succeeded) {
+            self.close_unopened_step(node, index, State::Skipped, None, now);
+            return;
+        }
+        run.steps[index as usize] = StepState::Asking;
+        self.effect(Effect::Ask(Question::Step { run: node, step: index }));
+    }
+
+    /// A step ends before it is a node of its own: its row is written with its end.
+    pub(crate) fn close_unopened_step(
+        &mut self,
+        node: NodeId,
+        index: u32,
+        state: State,
+        error: Option<String>,
+        now: Moment,
+    ) {
+        let Some(run) = self.run(node) else { return };
+        let row = NodeRow {
+            node: node.step(index as usize),
+            parent: Some(node),
+            root: run.root,
+            priority: run.priority,
+            accepted: now,
+            body: Body::Step(StepBody { index, kind: StepKind::Nothing, start_by: None }),
+            payload: None,
+            life: Life { ended: Some(now), error: error.clone(), ..Life::new(state) },
+        };
+        self.note_step_error(node, index, state, error.as_deref());
+        self.write(Write::NodeAdded(Box::new(row)));
+        self.step_is_closed(node, index, state, now);
+    }
+
+    /// The first failure is what the run says went wrong.
+    pub(crate) fn note_step_error(&mut self, node: NodeId, index: u32, state: State, error: Option<&str>) {
+        let Some(run) = self.run_mut(node) else { return };
+        if run.error.is_none() && is_failure(state) {
+            let name = &run.plan.flow.steps[index as usize].name;
+            let why = error.map_or_else(|| state.to_string().replace('_', " "), str::to_owned);
+            run.error = Some(format!("step `{name}`: {why}"));
+        }
+    }
+
+    /// A step has ended: those that waited for it may be ready, and the run may be over.
+    pub(crate) fn step_is_closed(&mut self, node: NodeId, index: u32, state: State, now: Moment) {
+        let Some(run) = self.run_mut(node) else { return };
+        if matches!(run.steps[index as usize], StepState::Ended(_)) {
+            return;
+        }
+        run.steps[index as usize] = StepState::Ended(state);
+        run.open -= 1;
+        let plan = run.plan.clone();
+        for &later in &plan.successors[index as usize] {
+            if let StepState::Blocked(missing) = run.steps[later as usize] {
+                run.steps[later as usize] = match missing - 1 {
+                    0 => {
+                        run.ready.push_back(later);
+                        StepState::Ready
+                    }
+                    missing => StepState::Blocked(missing),
+                };
+            }
+        }
+        let (open, more) = (run.open, !run.ready.is_empty());
+        if more {
+            self.busy.insert(node);
+        }
+        if is_failure(state) && plan.flow.fail_fast {
+            self.stop_run(node, Stop::FailedFast, now);
+        }
+        if open == 0 {
+            self.steps_are_done(node, now);
+        }
+    }
+
+    /// Every step has ended: the run ends, after its outputs were rendered if it went well.
+    fn steps_are_done(&mut self, node: NodeId, now: Moment) {
+        let Some(run) = self.run_mut(node) else { return };
+        let state = match run.stop {
+            Some(Stop::FailedFast) => State::Failed,
+            Some(stop) => stop.end(),
+            None => {
+                let ended = |index: u32| run.steps[index as usize];
+                let ran = |index| ended(index) != StepState::Ended(State::Skipped);
+                let failed = run.steps.iter().enumerate().any(|(index, &step)| {
+                    matches!(step, StepState::Ended(state) if is_failure(state))
+                        && !run.plan.is_handled(index, ran)
+                });
+                if failed { State::Failed } else { State::Succeeded }
+            }
+        };
+        if state == State::Succeeded && run.plan.flow.outputs.is_some() {
+            run.ending = true;
+            self.effect(Effect::Ask(Question::Outputs { run: node }));
+            return;
+        }
+        let error = run.error.take().filter(|_| state != State::Succeeded);
+        self.end_run(node, state, None, error, now);
+    }
+
+    /// The run is over: what it held is free, and the step around it, if any, ends alike.
+    pub(crate) fn end_run(
+        &mut self,
+        node: NodeId,
+        state: State,
+        output: Option<Payload>,
+        error: Option<String>,
+        now: Moment,
+    ) {
+        let Some(Node::Run(run)) = self.nodes.remove(&node) else { return };
+        if let (Some(class), RunState::Running) = (run.class, run.state) {
+            self.release(class, None);
+        }
+        if let Some(at) = run.deadline {
+            self.timers.clear(at, TaskId::node(node), Alarm::Deadline);
+        }
+        self.busy.remove(&node);
+        if let Some(id) = run.id {
+            self.forget_id(id, run.idempotency.as_deref());
+        }
+        let task = TaskId::node(node);
+        let for_parent = run.parent.map(|_| (output.clone(), error.clone()));
+        self.write(Write::Ended { task, state, output, error, at: now });
+        if let (Some(step), Some((output, error))) = (run.parent, for_parent) {
+            self.end_step(step, state, output, error, now);
+        }
+    }
+
+    pub(crate) fn forget_id(&mut self, id: RunId, idempotency: Option<&Idempotency>) {
+        self.by_id.remove(&id);
+        if let Some(idempotency) = idempotency {
+            self.by_key.remove(&idempotency.key);
+        }
+    }
+
+    /// Ends a run that has not started.
+    pub(crate) fn end_waiting_run(&mut self, node: NodeId, state: State, error: Option<String>, now: Moment) {
+        let Some(run) = self.run(node) else { return };
+        match (run.state, run.class) {
+            (RunState::Scheduled(due), _) => self.timers.clear(due, TaskId::node(node), Alarm::Due),
+            (RunState::Waiting, Some(class)) => self.withdraw(TaskId::node(node), class, now),
+            (RunState::Waiting, None) => {}
+            (RunState::Running, _) => return,
+        }
+        self.end_run(node, state, None, error, now);
+    }
+
+    /// No further step starts, open ones are told to stop; the run ends when the last of them has.
+    pub(crate) fn stop_run(&mut self, node: NodeId, why: Stop, now: Moment) {
+        let Some(run) = self.run_mut(node) else { return };
+        if run.state != RunState::Running {
+            self.end_waiting_run(node, why.end(), None, now);
+            return;
+        }
+        if run.stop.is_some() {
+            return;
+        }
+        run.stop = Some(why);
+        let is_ending = std::mem::take(&mut run.ending);
+        run.sweep = Some(0).filter(|_| run.open > 0);
+        self.write(Write::Stopping { task: TaskId::node(node), why, at: now });
+        if is_ending {
+            self.end_run(node, why.end(), None, None, now);
+        } else {
+            self.busy.insert(node);
+        }
+    }
+
+    fn sweep_step(&mut self, node: NodeId, index: u32, now: Moment) {
+        let Some(run) = self.run(node) else { return };
+        let why = run.stop.unwrap_or(Stop::Cancelled);
+        match run.steps[index as usize] {
+            StepState::Blocked(_) | StepState::Ready | StepState::Asking => {
+                self.step_is_closed(node, index, State::Cancelled, now);
+            }
+            StepState::Open => {
+                // What a run's time-out stops was cancelled; only the run itself timed out.
+                let why = if why == Stop::TimedOut { Stop::Cancelled } else { why };
+                self.stop_step(node.step(index as usize), why, now);
+            }
+            StepState::Ended(_) => {}
+        }
+    }
+}
+
+/// Whether a run fails because of a step that ended so.
+pub(crate) fn is_failure(state: State) -> bool {
+    matches!(
+        state,
+        State::Failed
+            | State::TimedOut
+            | State::Expired
+            | State::Cancelled
+            | State::Refused
+            | State::Replaced
+    )
+}

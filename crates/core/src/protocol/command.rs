@@ -1,0 +1,112 @@
+//! What can be asked of the core. One file in `commands` carries out each.
+
+use super::{Evaluation, Heartbeat, Lease, Outcome, Payload, Question};
+use crate::admission::{LimitKey, Skills, SlotCounts};
+use crate::ids::{Name, NodeId, RunId, TaskId};
+use crate::model::{ActionPolicy, Flow, LimitsDocument, QuotaPolicy, RatePolicy};
+use crate::time::Moment;
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, PartialEq, Debug)]
+pub enum Command {
+    Declare(Declare),
+    Submit(Submit),
+    Cancel(TaskId),
+    Finish(Finish),
+    Heartbeat(Heartbeat),
+    Join(Join),
+    Leave(Leave),
+    Offer {
+        worker: Name,
+        slots: SlotCounts,
+    },
+    SetLimit(SetLimit),
+    SetPriority {
+        node: NodeId,
+        priority: i8,
+    },
+    Pause(Pausable),
+    Resume(Pausable),
+    Evaluated {
+        question: Question,
+        evaluation: Evaluation,
+    },
+    /// Time has passed: does what is due.
+    Wake,
+}
+
+/// Definitions from files or code: replaces what was declared under the same names before.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Declare {
+    pub flows: Vec<Flow>,
+    pub actions: Vec<ActionPolicy>,
+    pub limits: Option<LimitsDocument>,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+pub struct Submit {
+    pub id: RunId,
+    pub what: Submission,
+    pub tags: Vec<(Name, Name)>,
+    pub priority: i8,
+    /// Not before this time.
+    pub due: Option<Moment>,
+    /// The same key with the same content is accepted once.
+    pub idempotency: Option<Name>,
+}
+
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub enum Submission {
+    /// One execution of an action, rendered.
+    Job { action: Name, key: Option<Name>, order: Payload },
+    /// A run of the newest version of a flow; inputs are checked and complete.
+    Run { flow: Name, key: Option<Name>, inputs: Payload },
+}
+
+#[derive(Clone, PartialEq, Debug)]
+pub struct Finish {
+    pub worker: Name,
+    pub lease: Lease,
+    pub outcome: Outcome,
+    /// The slots the worker has from now on, if that changed.
+    pub offer: Option<SlotCounts>,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+pub struct Join {
+    pub worker: Name,
+    pub incarnation: u64,
+    pub skills: Skills,
+    pub slots: SlotCounts,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+pub struct Leave {
+    pub worker: Name,
+    pub incarnation: u64,
+}
+
+/// An operator's word about one limit. It wins over what was declared, until it is taken back or runs out.
+#[derive(Clone, PartialEq, Debug)]
+pub struct SetLimit {
+    pub key: LimitKey,
+    /// `None` takes the override back.
+    pub value: Option<LimitValue>,
+    pub by: Name,
+    pub until: Option<Moment>,
+}
+
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub enum LimitValue {
+    Units(u32),
+    Rate(RatePolicy),
+    Quota(QuotaPolicy),
+}
+
+#[derive(Clone, PartialEq, Debug)]
+pub enum Pausable {
+    Limit(LimitKey),
+    Action(Name),
+    /// A run (or job): nothing of it starts.
+    Node(NodeId),
+}

@@ -1,0 +1,72 @@
+//! What comes out of the core.
+
+use super::{Lease, Payload, Question, Renewal, Write};
+use crate::ids::{Name, NodeId};
+use crate::time::{Moment, Span};
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+/// What a caller is told, once the writes that came with it are durable.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Answer {
+    Done,
+    Accepted {
+        node: NodeId,
+        /// It was submitted before under the same idempotency key.
+        again: bool,
+    },
+    Refused(Refusal),
+    Renewal(Renewal),
+}
+
+/// Why the core did not do what it was asked to. A refusal changes nothing.
+#[derive(Clone, PartialEq, Eq, Debug, Error, Serialize, Deserialize)]
+pub enum Refusal {
+    #[error("there is no flow `{0}`")]
+    UnknownFlow(Name),
+    #[error("there is no open task {0:?}")]
+    UnknownTask(crate::ids::TaskId),
+    #[error("there is no pool `{0}`")]
+    UnknownPool(Name),
+    #[error("{limit} can grant {capacity} at most, {units} are asked for")]
+    TooWide { limit: String, units: u32, capacity: u64 },
+    #[error("the line of `{action}` is full: {max_length} wait already")]
+    LineFull { action: Name, max_length: u32 },
+    #[error("{limit} is busy and says reject")]
+    Busy { limit: String },
+    #[error("idempotency key `{0}` was used for something else")]
+    KeyConflict(Name),
+    #[error("the id was used before")]
+    IdTaken,
+    /// The lease is not, or no longer, the live one: nothing was changed.
+    #[error("the lease has passed to somebody else")]
+    Stale,
+    #[error("worker `{0}` is not connected, or was started anew")]
+    UnknownWorker(Name),
+    #[error("{0} is named by a loaded flow or a waiting task")]
+    StillNamed(String),
+    #[error("{0} cannot be given such a value")]
+    WrongValue(String),
+    #[error("nobody asked that question, or it was answered before")]
+    NotAsked,
+    #[error("the flow is invalid: {0}")]
+    BadFlow(String),
+}
+
+/// What the shell does after the commit.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Effect {
+    /// Hand a granted attempt to its worker. Without an order it is read from the store first.
+    Deliver { worker: Name, lease: Lease, order: Option<Payload>, length: Span, number: u32, at: Moment },
+    /// Tell a worker to stop an attempt.
+    Stop { worker: Name, lease: Lease },
+    /// Evaluate templates; the answer comes back as a command.
+    Ask(Question),
+}
+
+/// The outcome of a batch of commands, in the order they were applied.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Output {
+    pub writes: Vec<Write>,
+    pub effects: Vec<Effect>,
+}
