@@ -1,1 +1,38 @@
-fn main() {}
+//! Chores of this repository: `cargo xtask <chore>`, one module a chore.
+//!
+//! A chore drives other programs and judges their outcome; rules about flows, limits and runs do not
+//! belong here. Everything is said on stderr, in the order in which it happens, because that is where
+//! cargo and its test runner speak; the last line is always the verdict.
+
+mod coverage;
+mod lcov;
+mod need;
+mod process;
+mod test;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+#[derive(Parser)]
+#[command(name = "cargo xtask", about = "Chores of the Tidegate repository")]
+enum Chore {
+    /// Install what the tests need, then run every check and every test.
+    Test(test::Options),
+    /// Measure how many lines of crates/core the tests reach.
+    Coverage(coverage::Options),
+}
+
+fn main() -> ExitCode {
+    let outcome = match Chore::parse() {
+        Chore::Test(options) => test::run(&options),
+        Chore::Coverage(options) => coverage::run(&options),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("FAILED: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

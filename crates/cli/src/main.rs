@@ -1,1 +1,3 @@
+//! The binary `tidegate`.
+
 fn main() {}

@@ -1,1 +1,1 @@
-//!
+//! The engine: writer, leadership, projector.

@@ -1,1 +1,1 @@
-//!
+//! The flow language: parse, compile, expressions.

@@ -1,1 +1,1 @@
-//!
+//! The simulator, its oracle and its scenarios. Test only.

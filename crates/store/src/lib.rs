@@ -1,1 +1,1 @@
-//!
+//! The stores: contract, memory, SQLite.

@@ -1,1 +1,1 @@
-//!
+//! The worker: runs attempts.
