@@ -142,6 +142,11 @@ impl Core {
         std::mem::take(&mut self.out)
     }
 
+    /// The next number that will be given out. An entry carries it, so that no number is given twice.
+    pub fn next(&self) -> u64 {
+        self.next
+    }
+
     pub fn now(&self) -> Moment {
         self.now
     }

@@ -25,3 +25,5 @@ mod workers;
 mod works;
 
 pub use core::{Core, SLICE};
+pub use nodes::LoopTally;
+pub use progress::RESIDENT;

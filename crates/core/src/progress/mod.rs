@@ -4,4 +4,5 @@ mod items;
 mod run;
 mod step;
 
+pub use step::RESIDENT;
 pub(crate) use step::resident;

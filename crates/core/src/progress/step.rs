@@ -15,7 +15,7 @@ use crate::timers::Alarm;
 use std::collections::VecDeque;
 
 /// Orders up to this size stay in memory; larger ones are read from the store when they are handed out.
-pub(crate) const RESIDENT: usize = 256;
+pub const RESIDENT: usize = 256;
 
 pub(crate) fn resident(payload: &Payload) -> Option<Payload> {
     (payload.bytes().len() <= RESIDENT).then(|| payload.clone())

@@ -6,6 +6,7 @@
 mod command;
 mod decision;
 mod evaluation;
+mod snapshot;
 mod worker;
 mod write;
 
@@ -14,6 +15,7 @@ pub use command::{
 };
 pub use decision::{Answer, Effect, Output, Refusal};
 pub use evaluation::{Evaluation, Payload, Question, Rendered};
+pub use snapshot::Snapshot;
 pub use worker::{Attempt, Heartbeat, Lease, Outcome, Renewal};
 pub use write::{
     Body, DeclaredRow, GrantRow, Idempotency, ItemRow, JobBody, Life, LimitRow, NodeRow, Override, Pace,

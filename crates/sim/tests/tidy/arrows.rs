@@ -24,7 +24,7 @@ const ROOMS: &[(&str, &[&str])] = &[
 ];
 
 /// What the core may use from outside. No I/O, no clock, no randomness, no async can come in by these.
-const CORE_MAY_USE: &[&str] = &["jiff", "serde", "thiserror"];
+const CORE_MAY_USE: &[&str] = &["jiff", "rustc-hash", "serde", "slab", "thiserror"];
 
 pub const ARROWS: Check = Check {
     rule: "arrows between our crates follow the table of rooms",
@@ -57,7 +57,7 @@ pub const ARROWS: Check = Check {
 };
 
 pub const CORE_STAYS_SMALL: Check = Check {
-    rule: "the core is pure: it uses nothing but serde, thiserror and jiff",
+    rule: "the core is pure: it uses nothing but serde, thiserror, jiff and two small containers",
     find: find_core_dependencies,
     bad: || vec![sample("crates/core", "[dependencies]\ntokio.workspace = true")],
     good: || {
