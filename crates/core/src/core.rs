@@ -71,6 +71,8 @@ impl Core {
         let answer = self.carry_out(command, now).unwrap_or_else(Answer::Refused);
         self.settle(now, &mut budget);
         self.admission.settle_wakes(now);
+        #[cfg(debug_assertions)]
+        self.check();
         answer
     }
 

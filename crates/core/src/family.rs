@@ -19,7 +19,7 @@ impl Core {
                     family.extend(open.map(|(index, _)| member.step(index)));
                 }
                 Some(Node::Step(step)) => {
-                    if let Kind::SubFlow { child: Some(child), .. } = step.kind {
+                    if let Kind::SubFlow { child: Some(child) } = step.kind {
                         family.push(child);
                     }
                 }

@@ -5,6 +5,8 @@
 
 pub mod admission;
 mod catalog;
+#[cfg(debug_assertions)]
+mod checks;
 mod classes;
 mod commands;
 mod core;
@@ -13,6 +15,7 @@ mod family;
 pub mod ids;
 mod leases;
 mod lines;
+mod load;
 pub mod model;
 mod nodes;
 pub mod planted;

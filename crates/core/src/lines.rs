@@ -68,12 +68,18 @@ impl Core {
         }
     }
 
-    pub(crate) fn note_duration(&mut self, action: &Name, span: Span) {
-        if !self.lines.contains_key(action) {
-            self.lines.insert(action.clone(), ActionLine::default());
+    /// What a task's attempts are timed under: its action, or its step where it has none.
+    pub(crate) fn timed_as(&self, node: NodeId) -> Option<Name> {
+        if let Some(action) = self.action_of(node) {
+            return Some(action.clone());
         }
-        if let Some(line) = self.lines.get_mut(action) {
-            line.durations.note(span);
+        let run = self.run(self.step(node)?.run)?;
+        Some(Name::new(format!("{}/{}", run.plan.flow.name, self.step_model(node)?.name)))
+    }
+
+    pub(crate) fn note_duration(&mut self, node: NodeId, span: Span) {
+        if let Some(name) = self.timed_as(node) {
+            self.lines.entry(name).or_default().durations.note(span);
         }
     }
 }

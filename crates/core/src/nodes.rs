@@ -170,10 +170,20 @@ pub(crate) struct Step {
 
 #[derive(Debug)]
 pub(crate) enum Kind {
-    Plain { key: Option<Name>, order: Option<Payload>, work: Option<Work>, tally: Tally },
+    Plain {
+        key: Option<Name>,
+        order: Option<Payload>,
+        work: Option<Work>,
+        tally: Tally,
+    },
     Loop(Box<Loop>),
-    SubFlow { inputs: Option<Payload>, child: Option<NodeId> },
-    Wait { until: Moment },
+    /// The inputs of the run inside are the step's payload.
+    SubFlow {
+        child: Option<NodeId>,
+    },
+    Wait {
+        until: Moment,
+    },
 }
 
 /// The items of a loop. Those that never started are ranges in the queue of their class; only those that did are

@@ -125,13 +125,17 @@ impl Core {
     /// Puts a task in line, at its rank. While its run is paused it waits outside.
     pub(crate) fn enqueue(&mut self, task: TaskId, source: Source) -> ClassId {
         let class = self.class_for(source);
+        self.enqueue_in(task, class);
+        class
+    }
+
+    pub(crate) fn enqueue_in(&mut self, task: TaskId, class: ClassId) {
         if self.is_paused(task.node) {
             self.left(class);
         } else {
             let rank = self.rank(task);
             self.admission.enqueue(class, rank, 1);
         }
-        class
     }
 
     /// Takes a waiting task out of the line it may stand in.
@@ -300,10 +304,8 @@ impl Core {
         let leaks = self.planted.has(Bug::CancelLeaksSlot) && running.stop == Some(Stop::Cancelled);
         match verdict {
             Verdict::End { state, output, error } => {
-                if state == State::Succeeded
-                    && let Some(action) = self.action_of(task.node).cloned()
-                {
-                    self.note_duration(&action, ran);
+                if state == State::Succeeded {
+                    self.note_duration(task.node, ran);
                 }
                 if !leaks {
                     self.give_back(task, class, &running.worker, now);

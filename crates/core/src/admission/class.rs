@@ -69,6 +69,11 @@ impl Class {
         self.waiting
     }
 
+    /// Running tasks that hold these demands.
+    pub fn holders(&self) -> u64 {
+        self.holders
+    }
+
     pub fn is_used(&self) -> bool {
         self.waiting > 0 || self.holders > 0
     }

@@ -7,6 +7,7 @@
 //!
 //! This module knows nothing of runs, leases or time-outs: it is told who asks, who is done and what changed.
 
+mod checks;
 mod class;
 mod limit;
 mod lines;

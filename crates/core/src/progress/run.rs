@@ -141,7 +141,7 @@ impl Core {
     }
 
     /// Every step has ended: the run ends, after its outputs were rendered if it went well.
-    fn steps_are_done(&mut self, node: NodeId, now: Moment) {
+    pub(crate) fn steps_are_done(&mut self, node: NodeId, now: Moment) {
         let Some(run) = self.run_mut(node) else { return };
         let state = match run.stop {
             Some(Stop::FailedFast) => State::Failed,

@@ -51,7 +51,7 @@ impl Core {
                 (Kind::Loop(Box::new(items_of)), StepKind::Loop { count }, Some(items))
             }
             (Evaluation::SubFlow { inputs }, StepWork::Flow { .. }) if !is_loop => {
-                (Kind::SubFlow { inputs: Some(inputs.clone()), child: None }, StepKind::SubFlow, Some(inputs))
+                (Kind::SubFlow { child: None }, StepKind::SubFlow, Some(inputs))
             }
             (Evaluation::Until(until), StepWork::Wait(_)) if !is_loop => {
                 (Kind::Wait { until }, StepKind::Wait { until }, None)
@@ -203,8 +203,6 @@ impl Core {
             let error = format!("sub-flows are nested more than {MAX_DEPTH} deep");
             return self.end_step(node, State::Failed, None, Some(error), now);
         }
-        let Some(Step { kind: Kind::SubFlow { inputs, .. }, .. }) = self.step_mut(node) else { return };
-        let inputs = inputs.take();
         let body = RunBody {
             id: None,
             flow: name,
@@ -222,12 +220,13 @@ impl Core {
             priority,
             accepted: now,
             body: Body::Run(body.clone()),
-            payload: inputs,
+            // Its inputs are the payload of the step around it.
+            payload: None,
             life: Life::new(State::Waiting),
         })));
         let run = Run { parent: Some(node), root, priority, ..Run::new(body, plan, now) };
         self.nodes.insert(child, Node::Run(Box::new(run)));
-        if let Some(Step { kind: Kind::SubFlow { child: inside, .. }, .. }) = self.step_mut(node) {
+        if let Some(Step { kind: Kind::SubFlow { child: inside }, .. }) = self.step_mut(node) {
             *inside = Some(child);
         }
         self.enter_run(child, now);
@@ -274,8 +273,8 @@ impl Core {
         match &step.kind {
             Kind::Plain { .. } => self.stop_work(TaskId::node(node), why, now),
             Kind::Loop(_) => self.stop_loop(node, why, now),
-            Kind::SubFlow { child: Some(child), .. } => self.stop_run(*child, why, now),
-            Kind::SubFlow { child: None, .. } => self.end_step(node, why.end(), None, None, now),
+            Kind::SubFlow { child: Some(child) } => self.stop_run(*child, why, now),
+            Kind::SubFlow { child: None } => self.end_step(node, why.end(), None, None, now),
             Kind::Wait { until } => {
                 self.timers.clear(*until, TaskId::node(node), Alarm::Due);
                 self.end_step(node, why.end(), None, None, now);

@@ -1,0 +1,389 @@
+//! A core from what a store has. Places in line are not stored: everybody asks anew, in the order of ranks, so a
+//! crash may change the order between classes and never within one.
+
+use crate::admission::{ClassId, Gauge, Rules};
+use crate::catalog::{Setting, Source};
+use crate::core::Core;
+use crate::ids::{NodeId, TaskId};
+use crate::model::LEASE;
+use crate::nodes::{Kind, Loop, Node, RunState, Running, Step, StepState, Work, WorkState};
+use crate::planted::Bug;
+use crate::protocol::{
+    Body, DeclaredRow, ItemRow, JobBody, Life, NodeRow, Pace, RunBody, Snapshot, StepBody, StepKind,
+};
+use crate::state::State;
+use crate::time::Moment;
+use crate::timers::Alarm;
+
+impl Core {
+    /// The core that goes on from here. It may have something to write and to do at once.
+    pub fn load(snapshot: Snapshot, incarnation: u32, now: Moment) -> Core {
+        Core::with_rules(incarnation, Rules::default()).loaded(snapshot, now)
+    }
+
+    /// The same for a core that was prepared otherwise: with other rules, or a planted bug.
+    pub fn loaded(mut self, snapshot: Snapshot, now: Moment) -> Core {
+        let now = now.max(snapshot.now);
+        self.now = now;
+        self.next = snapshot.next.max(1);
+        self.load_definitions(&snapshot, now);
+        for worker in snapshot.workers {
+            self.workers.insert(&worker.worker, worker.incarnation, now, now + LEASE);
+            self.admission.set_worker(&worker.worker, worker.skills, worker.slots, now);
+        }
+        let rows: Vec<(NodeId, bool)> =
+            snapshot.nodes.iter().map(|row| (row.node, !row.life.state.is_end())).collect();
+        for row in snapshot.nodes {
+            self.load_node(row, now);
+        }
+        for (node, (rows, tally)) in snapshot.loops {
+            if let Some(items) = self.loop_mut(node) {
+                items.expanded = rows;
+                items.ended = tally;
+            }
+        }
+        self.load_items(snapshot.items, now);
+        for (node, open) in rows {
+            if open {
+                self.resume_node(node, now);
+            }
+        }
+        self.begin_grace(now);
+        self
+    }
+
+    fn load_definitions(&mut self, snapshot: &Snapshot, now: Moment) {
+        for row in &snapshot.declared {
+            match row.clone() {
+                DeclaredRow::Flow { version, flow } => self.catalog.add_flow(version, flow),
+                DeclaredRow::Action(policy) => self.catalog.set_action(policy),
+                DeclaredRow::Limits(limits) => self.catalog.limits = limits,
+            }
+        }
+        for row in &snapshot.limits {
+            if let Some(until) = row.set.as_ref().and_then(|set| set.until) {
+                self.override_ends.insert((until, row.key.clone()));
+            }
+            self.catalog
+                .settings
+                .insert(row.key.clone(), Setting { set: row.set.clone(), paused: row.paused });
+        }
+        for (key, pace) in &snapshot.paces {
+            let gauge = match pace.clone() {
+                Pace::Rate(rate) => Gauge::Rate(rate),
+                Pace::Quota(quota) => Gauge::Quota(quota),
+            };
+            self.admission.restore_pace(key, gauge);
+        }
+        self.admission.settle_wakes(now);
+    }
+
+    fn load_node(&mut self, row: NodeRow, now: Moment) {
+        let NodeRow { node, parent, root, priority, accepted, body, payload, life } = row;
+        match body {
+            Body::Job(body) => {
+                let order = payload.as_ref();
+                self.load_job(node, (root, priority, accepted), body, order, &life, now);
+            }
+            Body::Run(body) => self.load_run(node, parent, (root, priority, accepted), body, &life),
+            Body::Step(body) => {
+                let Some(run) = parent else { return };
+                if life.state.is_end() {
+                    if let Some(record) = self.run_mut(run) {
+                        record.steps[body.index as usize] = StepState::Ended(life.state);
+                        record.open -= 1;
+                        self.note_step_error(run, body.index, life.state, life.error.as_deref());
+                    }
+                } else {
+                    self.load_step(node, run, accepted, body, payload, &life, now);
+                }
+            }
+        }
+    }
+
+    fn load_job(
+        &mut self,
+        node: NodeId,
+        (root, priority, accepted): (u64, i8, Moment),
+        mut body: JobBody,
+        order: Option<&crate::protocol::Payload>,
+        life: &Life,
+        now: Moment,
+    ) {
+        self.by_id.insert(body.id, node);
+        if let Some(idempotency) = &body.idempotency {
+            self.by_key.insert(idempotency.key.clone(), (node, idempotency.content));
+        }
+        if life.started.is_some() {
+            body.start_by = None;
+        }
+        let action = body.action.clone();
+        self.add_job(node, root, priority, body, order, None, accepted);
+        if life.started.is_some() {
+            self.left_line(&action, node);
+        }
+        if let Some(Node::Job(job)) = self.nodes.get_mut(&node) {
+            job.paused = life.paused;
+        }
+        self.load_work(TaskId::node(node), life, now);
+    }
+
+    fn load_run(
+        &mut self,
+        node: NodeId,
+        parent: Option<NodeId>,
+        (root, priority, accepted): (u64, i8, Moment),
+        body: RunBody,
+        life: &Life,
+    ) {
+        if let Some(id) = body.id {
+            self.by_id.insert(id, node);
+        }
+        if let Some(idempotency) = &body.idempotency {
+            self.by_key.insert(idempotency.key.clone(), (node, idempotency.content));
+        }
+        self.add_run(node, root, priority, body, life.due, accepted);
+        let Some(run) = self.run_mut(node) else { return };
+        run.parent = parent;
+        run.paused = life.paused;
+        run.stop = life.stop;
+        if life.state == State::Running {
+            run.state = RunState::Running;
+            run.since = life.started.unwrap_or(accepted);
+            run.deadline = run.plan.flow.timeout.map(|timeout| run.since + timeout);
+        }
+        if self.planted.has(Bug::StopForgottenAtLoad) {
+            self.run_mut(node).into_iter().for_each(|run| run.stop = None);
+        }
+        if let Some(Step { kind: Kind::SubFlow { child }, .. }) = parent.and_then(|step| self.step_mut(step))
+        {
+            *child = Some(node);
+        }
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "the parts of a row")]
+    fn load_step(
+        &mut self,
+        node: NodeId,
+        run: NodeId,
+        accepted: Moment,
+        body: StepBody,
+        payload: Option<crate::protocol::Payload>,
+        life: &Life,
+        now: Moment,
+    ) {
+        let Some(record) = self.run_mut(run) else { return };
+        record.steps[body.index as usize] = StepState::Open;
+        let parallel = record.plan.flow.parallel_steps;
+        let kind = match body.kind {
+            StepKind::Plain { key } => Kind::Plain { key, order: payload, work: None, tally: life.tally },
+            StepKind::Loop { count } => {
+                Kind::Loop(Box::new(Loop { count, stop: life.stop, ..Loop::default() }))
+            }
+            StepKind::SubFlow => Kind::SubFlow { child: None },
+            StepKind::Wait { until } => Kind::Wait { until },
+            StepKind::Nothing => return,
+        };
+        let start_by = body.start_by.filter(|_| life.started.is_none());
+        let entered = life.entered || parallel.is_none();
+        let step =
+            Step { run, index: body.index, accepted, start_by, class: None, entered, kind, since: accepted };
+        self.nodes.insert(node, Node::Step(Box::new(step)));
+        if let Some(at) = start_by {
+            self.timers.set(at, TaskId::node(node), Alarm::StartBy);
+        }
+        if let Some(parallel) = parallel {
+            let class = self.class_for(Source::Step { run, parallel });
+            if entered {
+                self.admission.hold(class, None);
+            } else {
+                self.enqueue(TaskId::node(node), Source::Step { run, parallel });
+            }
+            if let Some(step) = self.step_mut(node) {
+                step.class = Some(class);
+            }
+        }
+        let is_plain = matches!(self.step(node), Some(Step { kind: Kind::Plain { .. }, entered: true, .. }));
+        if is_plain {
+            self.load_work(TaskId::node(node), life, now);
+        }
+    }
+
+    /// Restores what a job, plain step or item was doing.
+    fn load_work(&mut self, task: TaskId, life: &Life, now: Moment) {
+        let Some(source) = self.source_at_load(task) else { return };
+        let class = self.class_for(source);
+        self.load_work_with(task, class, life, now);
+    }
+
+    fn load_work_with(&mut self, task: TaskId, class: ClassId, life: &Life, now: Moment) {
+        let mut work = Work { class, tally: life.tally, since: now, at: WorkState::Waiting };
+        match (&life.grant, life.due) {
+            (Some(grant), _) if life.state == State::Running => {
+                let timeout = self.terms(task.node).timeout.map(|timeout| grant.at + timeout);
+                let stop = life.stop.filter(|_| !self.planted.has(Bug::StopForgottenAtLoad));
+                work.since = grant.at;
+                work.at = WorkState::Running(Box::new(Running {
+                    epoch: grant.epoch,
+                    worker: grant.worker.clone(),
+                    granted: grant.at,
+                    until: grant.until,
+                    length: grant.length,
+                    timeout,
+                    stop,
+                    missing: 0,
+                    excused: false,
+                }));
+                self.admission.hold(class, Some(&grant.worker));
+                self.put_work(task, work);
+                if let Some(at) = timeout.filter(|_| stop.is_none()) {
+                    self.timers.set(at, task, Alarm::Timeout);
+                }
+                self.load_attempt(task, grant, now);
+            }
+            (_, Some(due)) if life.state == State::Scheduled => {
+                work.at = WorkState::Scheduled(due);
+                self.put_work(task, work);
+                self.timers.set(due, task, Alarm::Due);
+                self.left(class);
+            }
+            _ => {
+                self.put_work(task, work);
+                self.enqueue_in(task, class);
+            }
+        }
+    }
+
+    fn source_at_load(&self, task: TaskId) -> Option<Source> {
+        match self.nodes.get(&task.node)? {
+            Node::Job(job) => Some(self.job_source(&job.action, &job.key)),
+            Node::Step(step) => match &step.kind {
+                Kind::Plain { key, .. } => self.step_source(task.node, key),
+                _ => None,
+            },
+            Node::Run(_) => None,
+        }
+    }
+
+    fn put_work(&mut self, task: TaskId, work: Work) {
+        match (self.nodes.get_mut(&task.node), task.index()) {
+            (Some(Node::Job(job)), _) => job.work = work,
+            (Some(Node::Step(step)), index) => match (&mut step.kind, index) {
+                (Kind::Plain { work: slot, .. }, None) => *slot = Some(work),
+                (Kind::Loop(items), Some(index)) => drop(items.items.insert(index, work)),
+                _ => {}
+            },
+            _ => {}
+        }
+    }
+
+    /// A worker that is gone may still have attempts whose leases have not ended.
+    fn load_attempt(&mut self, task: TaskId, grant: &crate::protocol::GrantRow, now: Moment) {
+        if self.workers.get(&grant.worker).is_none() {
+            self.workers.insert(&grant.worker, 0, now, Moment::MAX);
+            if let Some(worker) = self.workers.get_mut(&grant.worker) {
+                worker.connected = false;
+            }
+        }
+        if let Some(worker) = self.workers.get_mut(&grant.worker) {
+            worker.attempts.insert(task, grant.epoch);
+        }
+        self.workers.check_by(&grant.worker, grant.until);
+    }
+
+    fn load_items(&mut self, rows: Vec<ItemRow>, now: Moment) {
+        let mut rows = rows.into_iter().peekable();
+        while let Some(row) = rows.next() {
+            let unstarted = |life: &Life| life.state == State::Waiting && life.tally == Default::default();
+            if !unstarted(&row.life) {
+                self.load_item(row, now);
+                continue;
+            }
+            // Items in a row that never started and share a key are one stretch.
+            let mut length = 1;
+            while rows
+                .next_if(|next| {
+                    next.step == row.step
+                        && next.index == row.index + length
+                        && next.key == row.key
+                        && unstarted(&next.life)
+                })
+                .is_some()
+            {
+                length += 1;
+            }
+            self.add_segment(row.step, row.index, length, row.key);
+        }
+    }
+
+    fn load_item(&mut self, row: ItemRow, now: Moment) {
+        let task = TaskId::item(row.step, row.index);
+        let Some(source) = self.step_source(row.step, &row.key) else { return };
+        let class = self.class_for(source);
+        self.load_work_with(task, class, &row.life, now);
+    }
+
+    /// Goes on with what a run or loop was in the middle of.
+    fn resume_node(&mut self, node: NodeId, now: Moment) {
+        match self.nodes.get(&node) {
+            Some(Node::Run(_)) => self.resume_run(node, now),
+            Some(Node::Step(step)) if step.entered => match &step.kind {
+                Kind::Loop(items) if items.stop.is_some() => {
+                    if let Some(items) = self.loop_mut(node) {
+                        items.ended.cancelled += items.count - items.expanded;
+                        items.expanded = items.count;
+                    }
+                    self.busy.insert(node);
+                }
+                Kind::Loop(items) if items.expanded < items.count => self.ask_for_items(node),
+                Kind::Wait { until } => self.timers.set(*until, TaskId::node(node), Alarm::Due),
+                _ => {}
+            },
+            _ => {}
+        }
+    }
+
+    fn resume_run(&mut self, node: NodeId, now: Moment) {
+        let Some(run) = self.run(node) else { return };
+        let state = run.state;
+        if run.parent.is_none() {
+            let source = self.run_source(&run.plan.flow.name, &run.key, &run.tags);
+            match state {
+                RunState::Scheduled(due) => self.timers.set(due, TaskId::node(node), Alarm::Due),
+                RunState::Waiting => self.ask_for_root(node, source, now),
+                RunState::Running => {
+                    let class = self.class_for(source);
+                    self.admission.hold(class, None);
+                    self.run_mut(node).into_iter().for_each(|run| run.class = Some(class));
+                }
+            }
+        }
+        if state != RunState::Running {
+            return;
+        }
+        let Some(run) = self.run_mut(node) else { return };
+        let plan = run.plan.clone();
+        for (index, step) in plan.flow.steps.iter().enumerate() {
+            if !matches!(run.steps[index], StepState::Blocked(_)) {
+                continue;
+            }
+            let open = |&&before: &&u32| !matches!(run.steps[before as usize], StepState::Ended(_));
+            run.steps[index] = match step.after.iter().filter(open).count() as u32 {
+                0 => {
+                    run.ready.push_back(index as u32);
+                    StepState::Ready
+                }
+                missing => StepState::Blocked(missing),
+            };
+        }
+        run.sweep = run.stop.and(Some(0)).filter(|_| run.open > 0);
+        let (deadline, is_done) = (run.deadline, run.open == 0);
+        if let Some(at) = deadline {
+            self.timers.set(at, TaskId::node(node), Alarm::Deadline);
+        }
+        self.busy.insert(node);
+        if is_done {
+            self.steps_are_done(node, now);
+        }
+    }
+}
