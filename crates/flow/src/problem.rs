@@ -37,7 +37,7 @@ pub enum Problem {
     EmptyFile,
     #[error("this document is not a flow, an action, limits or pools")]
     UnknownDocument,
-    #[error("a document is either a `{first}` or a `{second}`, not both")]
+    #[error("`{first}` and `{second}` cannot stand in one document")]
     TwoDocuments { first: &'static str, second: &'static str },
 
     // Fields and plain values.
@@ -79,6 +79,8 @@ pub enum Problem {
     // Steps.
     #[error("a flow needs at least one step")]
     NoSteps,
+    #[error("`run` needs at least a program")]
+    NoProgram,
     #[error("step `{step}` does nothing")]
     NoWork { step: String },
     #[error("step `{step}` does two things, `{first}` and `{second}`")]
@@ -116,7 +118,7 @@ pub enum Problem {
     #[error("there is no test `{name}`")]
     UnknownTest { name: String },
     #[error("`{name}` exists only inside a loop")]
-    OnlyInLoops { name: String },
+    OnlyInLoops { name: String, before_loop: bool },
     #[error("`{root}` must be followed by a name that is written out")]
     NotNamed { root: &'static str },
     #[error("`steps` cannot be used here: this is rendered before any step has run")]
@@ -162,6 +164,7 @@ impl Problem {
             BadDefault { .. } => "bad-default",
             RequiredWithDefault { .. } => "required-with-default",
             NoSteps => "no-steps",
+            NoProgram => "no-program",
             NoWork { .. } => "no-work",
             TwoWorks { .. } => "two-works",
             WrongPlace { .. } => "wrong-place",
@@ -191,10 +194,9 @@ impl Problem {
     pub fn help(&self) -> Option<String> {
         use Problem::*;
         let fixed = match self {
-            UnknownField { meant, .. }
-            | UnknownStep { meant, .. }
-            | UnknownInput { meant, .. }
-            | UnknownVariable { meant, .. } => return meant.as_deref().map(did_you_mean),
+            UnknownField { meant, .. } | UnknownStep { meant, .. } | UnknownVariable { meant, .. } => {
+                return meant.as_deref().map(did_you_mean);
+            }
             UnknownWord { allowed, meant, .. } => {
                 return Some(match meant {
                     Some(meant) => did_you_mean(meant),
@@ -207,11 +209,19 @@ impl Problem {
                     None => format!("declare it in a `pools:` document: `{pool}: {{ slots: 1 }}`"),
                 });
             }
+            UnknownInput { input, meant } => {
+                return Some(match meant {
+                    Some(meant) => did_you_mean(meant),
+                    None => format!("declare it under `inputs:`: `{input}: {{ type: string }}`"),
+                });
+            }
             NotAfter { step, other } => return Some(format!("add `{other}` to `after` of step `{step}`")),
             WrongType { help, .. } => (*help)?,
             BadName { rule, .. } => rule,
             UnquotedTemplate => "write it like \"{{ inputs.items }}\": YAML reads a bare `{` as an object",
             Tab => "indent with spaces",
+            NoProgram => "write it like `[echo, hello]`: a program, then its arguments",
+            TwoDocuments { .. } => "put `---` on a line between them",
             UnknownDocument => "a document starts with `flow:`, `action:`, `limits:` or `pools:`",
             BadDuration { .. } => "write it like `200ms`, `30s`, `5m`, `2h`, `1d` or `1h30m`",
             BadWait { .. } => "write it like `30s`, `1h30m`, `2030-01-31T08:00:00Z`, or as a template",
@@ -225,6 +235,9 @@ impl Problem {
             NeedsLoop { .. } => "add `with_items`, or remove the field",
             NotOneExpression { .. } => "write it like \"{{ inputs.items }}\", with nothing around it",
             TemplateStatement { .. } => "`if` and `for` can; `for` at most four deep",
+            OnlyInLoops { before_loop: true, .. } => {
+                "`when` and `with_items` are evaluated once, before the first item"
+            }
             OnlyInLoops { .. } => "add `with_items` to the step",
             NotNamed { .. } => "write it like `steps.fetch.output` or `run.id`",
             OwnResult { .. } => "only steps in `after` can be used",

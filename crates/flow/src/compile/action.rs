@@ -40,7 +40,7 @@ pub(super) fn compile(
         firsts.declare(cx, "action", name.as_str(), head.node.span);
     }
     let input_names = inputs::names(fields.get("inputs"));
-    let names = Names { inputs: &input_names, steps: None, step: None, in_loop: false, run: false };
+    let names = Names { inputs: &input_names, ..Names::default() };
     let work = work(cx, &fields, names);
     let description = flow::description(cx, &fields);
     let inputs = inputs::compile(cx, fields.get("inputs"));

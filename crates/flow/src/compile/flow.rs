@@ -38,7 +38,7 @@ pub(super) fn compile(cx: &mut Context<'_>, node: &Node, pools: &Pools, firsts: 
         firsts.declare(cx, "flow", name.as_str(), head.node.span);
     }
     let input_names = inputs::names(fields.get("inputs"));
-    let before = Names { inputs: &input_names, steps: None, step: None, in_loop: false, run: false };
+    let before = Names { inputs: &input_names, ..Names::default() };
     let concurrency = fields.get("concurrency");
     let steps = steps(cx, &fields, head, &input_names, pools);
     Some(Flow {
@@ -109,6 +109,6 @@ fn outputs(cx: &mut Context<'_>, fields: &Fields<'_>, inputs: &[String]) -> Opti
     let entry = fields.get("outputs")?;
     cx.entries(entry);
     let steps = fields.get("steps").map(|steps| graph::indexes(steps.node.entries())).unwrap_or_default();
-    let names = Names { inputs, steps: Some(&steps), step: None, in_loop: false, run: true };
+    let names = Names { inputs, steps: Some(&steps), run: true, ..Names::default() };
     Some(cx.template(&entry.node, names))
 }

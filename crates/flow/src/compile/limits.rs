@@ -35,7 +35,11 @@ fn limits(cx: &mut Context<'_>, entry: &Entry, document: &mut LimitsDocument, fi
         document.runs_origin = cx.origin(runs.key_span);
         document.runs = match runs.node.text() {
             Some("unlimited") => None,
-            _ => cx.count(&runs.node, "runs", 1..=MAX_AT_ONCE),
+            Some(_) => {
+                cx.wrong_type(&runs.node, "runs", "an integer or `unlimited`", None);
+                None
+            }
+            None => cx.count(&runs.node, "runs", 1..=MAX_AT_ONCE),
         };
     }
     if let Some(tags) = fields.get("tags") {

@@ -53,17 +53,18 @@ pub(super) fn compile(
 ) -> Option<Step> {
     let name = cx.identifier(&entry.key, entry.key_span, "a step");
     let fields = cx.fields(&entry.node, &entry.key, "a step", &FIELDS, &LATER)?;
+    let looped = fields.get("with_items").is_some() || fields.get("cursor").is_some();
     let ended = around.graph.ended_before(index);
     let names = Names {
         inputs: around.inputs,
         steps: Some(&around.graph.indexes),
         step: Some((&entry.key, &ended)),
         in_loop: false,
+        before_loop: looped,
         run: true,
     };
     let each = looping::compile(cx, entry, &fields, names);
-    let in_loop = fields.get("with_items").is_some() || fields.get("cursor").is_some();
-    let work = work::compile(cx, entry, &fields, Names { in_loop, ..names });
+    let work = work::compile(cx, entry, &fields, Names { in_loop: looped, ..names });
     let pools = pools::demands(cx, fields.get("pools"), around.pools);
     let needs = needs(cx, fields.get("on"), work.as_ref());
     let duration = |cx: &mut Context<'_>, field| fields.get(field).and_then(|entry| cx.duration(entry));

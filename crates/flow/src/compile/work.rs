@@ -96,7 +96,7 @@ pub(super) fn run(cx: &mut Context<'_>, entry: &Entry, fields: &Fields<'_>, name
     let help = "a program and its arguments, such as [echo, hello]; there is no shell";
     if let Some(argv) = cx.list(entry, Some(help)) {
         if argv.is_empty() {
-            cx.wrong_type(&entry.node, "run", "a list with at least a program", Some(help));
+            cx.report(entry.node.span, Problem::NoProgram);
         }
         order["argv"] = argv.iter().map(|node| plain(cx, node, "run", names)).collect();
     }

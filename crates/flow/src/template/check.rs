@@ -13,14 +13,17 @@ const STATEMENTS: [&str; 8] = ["if", "elif", "else", "endif", "for", "endfor", "
 const FUNCTIONS: [&str; 2] = ["range", "dict"];
 
 /// The names a template may use, given where it stands.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub(crate) struct Names<'a> {
     pub inputs: &'a [String],
     /// All steps of the flow and their indexes; `None` where no step has run yet.
     pub steps: Option<&'a HashMap<String, usize>>,
     /// The step the template belongs to, and for each step whether it has ended before this one starts.
     pub step: Option<(&'a str, &'a [bool])>,
+    /// Whether there is an `item`.
     pub in_loop: bool,
+    /// Whether there will be one, but not yet.
+    pub before_loop: bool,
     pub run: bool,
 }
 
@@ -110,7 +113,10 @@ fn name(reference: &Reference, scan: &Scan, names: Names<'_>) -> Option<Problem>
             None => Some(Problem::NotNamed { root: "run" }),
         },
         "item" | "index" if names.in_loop => None,
-        "item" | "index" => Some(Problem::OnlyInLoops { name: reference.root.clone() }),
+        "item" | "index" => {
+            let (name, before_loop) = (reference.root.clone(), names.before_loop);
+            Some(Problem::OnlyInLoops { name, before_loop })
+        }
         "secrets" | "repeat" => Some(Problem::NotSupported { what: reference.root.clone() }),
         function if FUNCTIONS.contains(&function) => None,
         other => Some(Problem::UnknownVariable { name: quoted(other), meant: meant(other, names) }),
