@@ -95,6 +95,10 @@ pub enum Problem {
     LoopOver { work: &'static str },
     #[error("there is no step `{step}`")]
     UnknownStep { step: String, meant: Option<String> },
+    #[error("{callee} has no input `{input}`")]
+    NotAnInput { callee: String, input: String, meant: Option<String> },
+    #[error("{callee} needs input `{input}`")]
+    InputMissing { callee: String, input: String },
     #[error("`after` goes round in a circle: {}", path.join(" → "))]
     Cycle { path: Vec<String> },
     #[error("there is no pool `{pool}`")]
@@ -172,6 +176,8 @@ impl Problem {
             TwoLoops => "two-loops",
             LoopOver { .. } => "loop-over",
             UnknownStep { .. } => "unknown-step",
+            NotAnInput { .. } => "not-an-input",
+            InputMissing { .. } => "input-missing",
             Cycle { .. } => "cycle",
             UnknownPool { .. } => "unknown-pool",
             PoolTooSmall { .. } => "pool-too-small",
@@ -194,7 +200,10 @@ impl Problem {
     pub fn help(&self) -> Option<String> {
         use Problem::*;
         let fixed = match self {
-            UnknownField { meant, .. } | UnknownStep { meant, .. } | UnknownVariable { meant, .. } => {
+            UnknownField { meant, .. }
+            | UnknownStep { meant, .. }
+            | NotAnInput { meant, .. }
+            | UnknownVariable { meant, .. } => {
                 return meant.as_deref().map(did_you_mean);
             }
             UnknownWord { allowed, meant, .. } => {
@@ -215,6 +224,9 @@ impl Problem {
                     None => format!("declare it under `inputs:`: `{input}: {{ type: string }}`"),
                 });
             }
+            InputMissing { input, .. } => {
+                return Some(format!("give it under `inputs:` of the step: `{input}: …`"));
+            }
             NotAfter { step, other } => return Some(format!("add `{other}` to `after` of step `{step}`")),
             WrongType { help, .. } => (*help)?,
             BadName { rule, .. } => rule,
@@ -233,6 +245,7 @@ impl Problem {
             NoWork { .. } => "give it one of `run`, `action`, `flow` or `wait`",
             TwoWorks { .. } => "make two steps of it",
             NeedsLoop { .. } => "add `with_items`, or remove the field",
+            TemplateSyntax { .. } => "braces that are not a template go between {% raw %} and {% endraw %}",
             NotOneExpression { .. } => "write it like \"{{ inputs.items }}\", with nothing around it",
             TemplateStatement { .. } => "`if` and `for` can; `for` at most four deep",
             OnlyInLoops { before_loop: true, .. } => {

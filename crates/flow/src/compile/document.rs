@@ -2,7 +2,7 @@
 
 use super::context::Context;
 use super::pools::Pools;
-use super::{Document, action, flow, limits};
+use super::{Document, action, calls, flow, limits};
 use crate::diagnostics::Diagnostics;
 use crate::problem::{Problem, quoted};
 use crate::source::Span;
@@ -35,14 +35,16 @@ pub(super) fn compile(
     let declared = kinds.contains(&Some(Kind::Capacity));
     let pools = Pools::new(&limits.pools, elsewhere, declared);
     let (mut flows, mut actions): (Vec<Flow>, Vec<Action>) = Default::default();
+    let mut found = Vec::new();
     for ((file, node), kind) in documents.iter().zip(&kinds) {
         let mut cx = Context { file: *file, diagnostics };
         match kind {
-            Some(Kind::Flow) => flows.extend(flow::compile(&mut cx, node, &pools, &mut firsts)),
+            Some(Kind::Flow) => flows.extend(flow::compile(&mut cx, node, &pools, &mut firsts, &mut found)),
             Some(Kind::Action) => actions.extend(action::compile(&mut cx, node, &pools, &mut firsts)),
             Some(Kind::Capacity) | None => {}
         }
     }
+    calls::check(&found, &flows, &actions, diagnostics);
     carry_out(&mut flows, &actions);
     Document { flows, limits: declared.then_some(limits), actions }
 }

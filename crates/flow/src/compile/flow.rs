@@ -1,5 +1,6 @@
 //! `flow:` documents.
 
+use super::calls::Call;
 use super::context::{Context, Fields};
 use super::document::Firsts;
 use super::pools::Pools;
@@ -30,7 +31,13 @@ const FIELDS: [&str; 12] = [
     "outputs",
 ];
 
-pub(super) fn compile(cx: &mut Context<'_>, node: &Node, pools: &Pools, firsts: &mut Firsts) -> Option<Flow> {
+pub(super) fn compile(
+    cx: &mut Context<'_>,
+    node: &Node,
+    pools: &Pools,
+    firsts: &mut Firsts,
+    calls: &mut Vec<Call>,
+) -> Option<Flow> {
     let fields = cx.fields(node, "flow", "a flow", &FIELDS, &["priority"])?;
     let head = fields.get("flow")?;
     let name = cx.named(head, "a flow");
@@ -40,7 +47,7 @@ pub(super) fn compile(cx: &mut Context<'_>, node: &Node, pools: &Pools, firsts: 
     let input_names = inputs::names(fields.get("inputs"));
     let before = Names { inputs: &input_names, ..Names::default() };
     let concurrency = fields.get("concurrency");
-    let steps = steps(cx, &fields, head, &input_names, pools);
+    let steps = steps(cx, &fields, &input_names, pools, calls);
     Some(Flow {
         name: name.unwrap_or_else(|| Name::new("")),
         description: description(cx, &fields),
@@ -85,12 +92,13 @@ fn tags(cx: &mut Context<'_>, entry: Option<&Entry>, names: Names<'_>) -> Vec<(N
 fn steps(
     cx: &mut Context<'_>,
     fields: &Fields<'_>,
-    head: &Entry,
     inputs: &[String],
     pools: &Pools,
+    calls: &mut Vec<Call>,
 ) -> Vec<Step> {
     let Some(entry) = fields.get("steps") else {
-        cx.report(head.key_span, Problem::NoSteps);
+        let head = fields.get("flow").map_or(fields.span, |head| head.key_span);
+        cx.report(head, Problem::NoSteps);
         return Vec::new();
     };
     let steps = cx.entries(entry);
@@ -102,7 +110,9 @@ fn steps(
     }
     let graph = graph::compile(cx, steps);
     let around = Surroundings { inputs, pools, graph: &graph };
-    steps.iter().enumerate().filter_map(|(index, entry)| step::compile(cx, index, entry, &around)).collect()
+    let compiled =
+        steps.iter().enumerate().map(|(index, entry)| step::compile(cx, index, entry, &around, calls));
+    compiled.flatten().collect()
 }
 
 fn outputs(cx: &mut Context<'_>, fields: &Fields<'_>, inputs: &[String]) -> Option<Template> {

@@ -1,6 +1,7 @@
 //! From trees to [`tidegate_core::model`]: every document is walked to its end, whatever is wrong on the way.
 
 mod action;
+mod calls;
 mod context;
 mod document;
 mod flow;

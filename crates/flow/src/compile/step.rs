@@ -1,5 +1,6 @@
 //! One step: when it runs, how often it is tried, what it needs.
 
+use super::calls::Call;
 use super::context::{Context, Fields};
 use super::graph::Graph;
 use super::pools::{self, Pools};
@@ -50,6 +51,7 @@ pub(super) fn compile(
     index: usize,
     entry: &Entry,
     around: &Surroundings<'_>,
+    calls: &mut Vec<Call>,
 ) -> Option<Step> {
     let name = cx.identifier(&entry.key, entry.key_span, "a step");
     let fields = cx.fields(&entry.node, &entry.key, "a step", &FIELDS, &LATER)?;
@@ -65,6 +67,7 @@ pub(super) fn compile(
     };
     let each = looping::compile(cx, entry, &fields, names);
     let work = work::compile(cx, entry, &fields, Names { in_loop: looped, ..names });
+    calls.extend(work::call(cx, &fields, work.as_ref()));
     let pools = pools::demands(cx, fields.get("pools"), around.pools);
     let needs = needs(cx, fields.get("on"), work.as_ref());
     let duration = |cx: &mut Context<'_>, field| fields.get(field).and_then(|entry| cx.duration(entry));

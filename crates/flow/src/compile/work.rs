@@ -1,5 +1,6 @@
 //! What a step does: exactly one of `run`, `action`, `flow`, `wait`.
 
+use super::calls::{Call, Callee};
 use super::context::{Context, Fields};
 use super::templates::template_of;
 use crate::duration::parse_duration;
@@ -62,6 +63,16 @@ pub(super) fn compile(
             Some(Work::Flow { flow: flow?, inputs })
         }
     }
+}
+
+/// The call that a step makes, for a check once everything is known.
+pub(super) fn call(cx: &Context<'_>, fields: &Fields<'_>, work: Option<&Work>) -> Option<Call> {
+    let (callee, head) = match work? {
+        Work::Action { action, .. } => (Callee::Action(action.clone()), "action"),
+        Work::Flow { flow, .. } => (Callee::Flow(flow.clone()), "flow"),
+        Work::Run(_) | Work::Wait(_) => return None,
+    };
+    Call::new(cx, callee, fields.get(head)?, fields.get("inputs"))
 }
 
 fn is_work(key: &str) -> bool {

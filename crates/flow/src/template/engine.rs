@@ -1,5 +1,6 @@
 //! minijinja, set up strictly: an undefined name is an error, work and output have a limit.
 
+use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Value, ValueKind};
 use minijinja::{Environment, Error, ErrorKind, UndefinedBehavior};
 use serde_json::Value as Json;
@@ -20,6 +21,14 @@ static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {
     // Without it errors know neither their place nor the name that is undefined.
     environment.set_debug(true);
     environment.set_auto_escape_callback(|_| minijinja::AutoEscape::None);
+    // `{#` is how a shell asks for a length, `${#NAME}`, so comments are written `{{# … #}}`. And a script keeps
+    // its last line break, whether there is a template in it or not.
+    let syntax = SyntaxConfig::builder()
+        .comment_delimiters("{{#", "#}}")
+        .keep_trailing_newline(true)
+        .build()
+        .unwrap_or_default();
+    environment.set_syntax(syntax);
     environment.remove_global("namespace");
     environment.remove_global("debug");
     // Values inside text look like JSON: `true`, `null`, `["a"]`, the way every other tool reads them.
@@ -40,7 +49,7 @@ pub(crate) fn environment() -> &'static Environment<'static> {
 
 /// Whether a text holds anything for minijinja to do.
 pub(crate) fn is_template(text: &str) -> bool {
-    text.contains("{{") || text.contains("{%") || text.contains("{#")
+    text.contains("{{") || text.contains("{%")
 }
 
 /// How large a value may become.

@@ -67,7 +67,7 @@ const KEYWORDS: [&str; 17] = [
 pub(crate) fn single_expression(text: &str) -> Option<(&str, usize)> {
     let start = text.len() - text.trim_start().len();
     let trimmed = text.trim();
-    let inner = trimmed.strip_prefix("{{")?;
+    let inner = trimmed.strip_prefix("{{").filter(|inner| !inner.starts_with('#'))?;
     let (_, end) = tokens(text, start + 2, "}}");
     if end != start + trimmed.len() {
         return None;
@@ -86,6 +86,9 @@ pub(crate) fn scan(text: &str) -> Scan {
     while let Some(offset) = text[at..].find('{') {
         at += offset;
         match text.as_bytes().get(at + 1) {
+            Some(b'{') if text[at..].starts_with("{{#") => {
+                at = text[at..].find("#}}").map_or(text.len(), |end| at + end + 3);
+            }
             Some(b'{') => {
                 let (tokens, end) = tokens(text, at + 2, "}}");
                 expression(text, &tokens, &mut scan);
@@ -95,7 +98,6 @@ pub(crate) fn scan(text: &str) -> Scan {
                 let (tokens, end) = tokens(text, at + 2, "%}");
                 at = statement(text, &tokens, end, &mut scan, &mut depth);
             }
-            Some(b'#') => at = text[at..].find("#}").map_or(text.len(), |end| at + end + 2),
             _ => at += 1,
         }
     }
@@ -283,7 +285,7 @@ mod tests {
             ("{{ a == b and not c is defined }}", &["a", "b", "c"]),
             ("{{ {'k': {'n': v}} }}", &["v"]),
             ("{% for row in inputs.rows %}{{ row.id }}{% endfor %}", &["inputs.rows", "row.id"]),
-            ("{# {{ hidden }} #}{{ shown }}", &["shown"]),
+            ("{{# {{ hidden }} #}}{{ shown }}", &["shown"]),
             ("{% raw %}{{ hidden }}{% endraw %}{{ shown }}", &["shown"]),
             ("{{ 1.5 + n }}", &["n"]),
             ("{{ unfinished", &["unfinished"]),
@@ -314,6 +316,7 @@ mod tests {
         assert_eq!(inner("{{ a }}{{ b }}"), None);
         assert_eq!(inner("{{ a }} b"), None);
         assert_eq!(inner("{{ a"), None);
+        assert_eq!(inner("{{# a #}}"), None);
         assert_eq!(inner("a"), None);
         assert_eq!(inner(""), None);
     }
