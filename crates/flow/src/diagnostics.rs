@@ -6,7 +6,7 @@ use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use std::fmt;
 
-/// More than this many are counted, not kept: nobody reads them, and a file could hold thousands.
+/// More than this many are not kept: nobody reads them, and a file could hold thousands.
 const KEPT: usize = 100;
 
 /// One thing that is wrong, and where.
@@ -25,7 +25,8 @@ pub struct Diagnostic {
 pub struct Diagnostics {
     sources: Vec<Source>,
     list: Vec<Diagnostic>,
-    left_out: usize,
+    /// There were more than were kept.
+    more: bool,
 }
 
 impl Diagnostics {
@@ -45,11 +46,16 @@ impl Diagnostics {
             return;
         }
         if self.list.len() == KEPT {
-            self.left_out += 1;
+            self.more = true;
             return;
         }
         let (line, column) = self.sources[file].place(span.start);
         self.list.push(Diagnostic { problem, span, file, line, column });
+    }
+
+    /// Nothing further will be kept, so that looking closer is not worth the time.
+    pub(crate) fn is_full(&self) -> bool {
+        self.list.len() == KEPT
     }
 
     pub(crate) fn sort(&mut self) {
@@ -60,8 +66,9 @@ impl Diagnostics {
         self.list.is_empty()
     }
 
+    /// At most a hundred; what comes after them is not kept.
     pub fn len(&self) -> usize {
-        self.list.len() + self.left_out
+        self.list.len()
     }
 
     pub fn iter(&self) -> impl Iterator<Item = &Diagnostic> {
@@ -104,10 +111,7 @@ impl Diagnostics {
 
     fn summary(&self) -> String {
         let errors = if self.len() == 1 { "1 error".to_owned() } else { format!("{} errors", self.len()) };
-        match self.left_out {
-            0 => errors,
-            left_out => format!("{errors}, {left_out} of them not shown"),
-        }
+        if self.more { format!("{errors}, and there are more") } else { errors }
     }
 }
 

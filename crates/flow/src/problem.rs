@@ -109,6 +109,8 @@ pub enum Problem {
     // Templates.
     #[error("template: {message}")]
     TemplateSyntax { message: String },
+    #[error("an expression has more than {limit} words and signs")]
+    TemplateTooLong { limit: usize },
     #[error("`{field}` must be exactly one `{{{{ expression }}}}`")]
     NotOneExpression { field: &'static str },
     #[error("`{{% {statement} %}}` cannot be used in a template")]
@@ -182,6 +184,7 @@ impl Problem {
             UnknownPool { .. } => "unknown-pool",
             PoolTooSmall { .. } => "pool-too-small",
             TemplateSyntax { .. } => "template-syntax",
+            TemplateTooLong { .. } => "template-too-long",
             NotOneExpression { .. } => "not-one-expression",
             TemplateStatement { .. } => "template-statement",
             UnknownInput { .. } => "unknown-input",

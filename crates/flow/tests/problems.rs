@@ -26,9 +26,14 @@ fn made() -> BTreeMap<String, Vec<u8>> {
         format!("a{n}: &a{n} [{list}]\n")
     });
     let bomb = format!("flow: demo\na0: &a0 x\n{}", layers.collect::<String>());
+    let long = format!(
+        "flow: demo\nkey: '{{{{ 1{} }}}}'\nsteps: {{ one: {{ run: [echo] }} }}\n",
+        " + 1".repeat(600)
+    );
     BTreeMap::from([
         ("too-deep".to_owned(), deep.into_bytes()),
         ("too-many-values".to_owned(), bomb.into_bytes()),
+        ("template-too-long".to_owned(), long.into_bytes()),
         ("file-too-large".to_owned(), vec![b'#'; 300 * 1024]),
         ("not-utf8".to_owned(), b"flow: demo\ndescription: caf\xe9\n".to_vec()),
     ])

@@ -4,7 +4,6 @@ use super::context::Context;
 use crate::diagnostics::Diagnostics;
 use crate::problem::{Problem, quoted};
 use crate::source::Span;
-use crate::suggest::nearest;
 use crate::yaml::{Entry, Value};
 use tidegate_core::ids::Name;
 use tidegate_core::model::{Action, Flow, Input};
@@ -59,7 +58,7 @@ pub(super) fn check(calls: &[Call], flows: &[Flow], actions: &[Action], diagnost
 fn check_inputs(cx: &mut Context<'_>, call: &Call, callee: String, inputs: &[Input]) {
     for (name, span) in &call.given {
         if !inputs.iter().any(|input| input.name.as_str() == name) {
-            let meant = nearest(name, inputs.iter().map(|input| input.name.as_str()));
+            let meant = cx.nearest(name, inputs.iter().map(|input| input.name.as_str()));
             let problem = Problem::NotAnInput { callee: callee.clone(), input: quoted(name), meant };
             cx.report(*span, problem);
         }

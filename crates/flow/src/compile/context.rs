@@ -43,6 +43,11 @@ impl Context<'_> {
         self.diagnostics.source(self.file)
     }
 
+    /// The known word nearest to `word`, as long as anybody is going to read it.
+    pub fn nearest<'k>(&self, word: &str, known: impl IntoIterator<Item = &'k str>) -> Option<String> {
+        if self.diagnostics.is_full() { None } else { nearest(word, known) }
+    }
+
     pub fn line(&self, span: Span) -> u32 {
         self.source().line(span.start)
     }

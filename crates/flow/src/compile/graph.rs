@@ -2,7 +2,6 @@
 
 use super::context::Context;
 use crate::problem::{Problem, quoted};
-use crate::suggest::nearest;
 use crate::yaml::{Entry, Node, Value};
 use std::collections::HashMap;
 
@@ -64,7 +63,7 @@ fn predecessors(cx: &mut Context<'_>, step: &Entry, indexes: &HashMap<String, us
         match indexes.get(name) {
             Some(&index) => after.push(index as u32),
             None => {
-                let meant = nearest(name, indexes.keys().map(String::as_str));
+                let meant = cx.nearest(name, indexes.keys().map(String::as_str));
                 cx.report(node.span, Problem::UnknownStep { step: quoted(name), meant });
             }
         }

@@ -2,7 +2,6 @@
 
 use super::context::Context;
 use crate::problem::{Problem, quoted};
-use crate::suggest::nearest;
 use crate::yaml::Entry;
 use std::collections::BTreeMap;
 use tidegate_core::ids::Name;
@@ -33,7 +32,7 @@ impl Pools {
                 cx.report(entry.node.span, Problem::PoolTooSmall { pool, demand, slots });
             }
             None if self.complete => {
-                let meant = nearest(&entry.key, self.slots.keys().map(Name::as_str));
+                let meant = cx.nearest(&entry.key, self.slots.keys().map(Name::as_str));
                 cx.report(entry.key_span, Problem::UnknownPool { pool: quoted(&entry.key), meant });
             }
             _ => {}

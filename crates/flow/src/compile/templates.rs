@@ -21,6 +21,9 @@ impl Context<'_> {
     }
 
     pub fn check_templates(&mut self, node: &Node, names: Names<'_>) {
+        if self.diagnostics.is_full() {
+            return;
+        }
         match &node.value {
             Value::Scalar { text, .. } => {
                 for (problem, start, end) in check(text, names) {

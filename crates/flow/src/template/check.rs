@@ -9,6 +9,10 @@ use std::collections::HashMap;
 
 /// `{% for %}` deeper than this could multiply what it is given beyond all bounds.
 const MAX_FOR: usize = 4;
+/// Problems reported about one template.
+const MAX_FOUND: usize = 20;
+/// Words and signs in one expression.
+const MAX_TOKENS: usize = 1_000;
 const STATEMENTS: [&str; 8] = ["if", "elif", "else", "endif", "for", "endfor", "raw", "endraw"];
 const FUNCTIONS: [&str; 2] = ["range", "dict"];
 
@@ -30,19 +34,26 @@ pub(crate) struct Names<'a> {
 /// A problem and the bytes of the template it is about.
 pub(crate) type Found = (Problem, usize, usize);
 
-/// Everything wrong with `text`.
+/// What is wrong with `text`, up to a number that anybody would read.
 pub(crate) fn check(text: &str, names: Names<'_>) -> Vec<Found> {
     if !is_template(text) {
         return Vec::new();
     }
+    let scan = scan(text);
+    // minijinja reads some expressions by recursion without a limit: `not not not …` would end the process.
+    if scan.longest > MAX_TOKENS {
+        return vec![(Problem::TemplateTooLong { limit: MAX_TOKENS }, 0, 0)];
+    }
     if let Some(found) = syntax(text) {
         return vec![found];
     }
-    let scan = scan(text);
     let mut found = Vec::new();
     statements(&scan, &mut found);
     filters_and_tests(&scan, &mut found);
     for reference in &scan.references {
+        if found.len() >= MAX_FOUND {
+            break;
+        }
         if let Some(problem) = name(reference, &scan, names) {
             found.push((problem, reference.start, reference.end));
         }
@@ -64,7 +75,7 @@ fn statements(scan: &Scan, found: &mut Vec<Found>) {
     let unknown = scan.statements.iter().filter(|(word, _)| !STATEMENTS.contains(&word.as_str()));
     let too_deep =
         scan.statements.iter().find(|(word, _)| word == "for").filter(|_| scan.for_depth > MAX_FOR);
-    for (word, start) in unknown.chain(too_deep) {
+    for (word, start) in unknown.chain(too_deep).take(MAX_FOUND) {
         let problem = Problem::TemplateStatement { statement: quoted(word) };
         found.push((problem, *start, start + word.len()));
     }
@@ -79,12 +90,18 @@ fn filters_and_tests(scan: &Scan, found: &mut Vec<Found>) {
             Err(error) => error.kind() == kind,
         }
     };
-    for (name, start) in &scan.filters {
+    let mut filters: Vec<&(String, usize)> = scan.filters.iter().collect();
+    let mut tests: Vec<&(String, usize)> = scan.tests.iter().collect();
+    for names in [&mut filters, &mut tests] {
+        names.sort();
+        names.dedup_by(|later, first| later.0 == first.0);
+    }
+    for (name, start) in filters {
         if fails(format!("''|{name}"), ErrorKind::UnknownFilter) {
             found.push((Problem::UnknownFilter { name: quoted(name) }, *start, start + name.len()));
         }
     }
-    for (name, start) in &scan.tests {
+    for (name, start) in tests {
         if fails(format!("'' is {name}"), ErrorKind::UnknownTest) {
             found.push((Problem::UnknownTest { name: quoted(name) }, *start, start + name.len()));
         }

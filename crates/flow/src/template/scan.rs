@@ -29,6 +29,8 @@ pub(crate) struct Scan {
     pub statements: Vec<(String, usize)>,
     /// Names that `{% for %}` brings into being.
     pub locals: BTreeSet<String>,
+    /// Tokens of the longest expression.
+    pub longest: usize,
     /// How deep `{% for %}` is nested.
     pub for_depth: usize,
 }
@@ -91,11 +93,13 @@ pub(crate) fn scan(text: &str) -> Scan {
             }
             Some(b'{') => {
                 let (tokens, end) = tokens(text, at + 2, "}}");
+                scan.longest = scan.longest.max(tokens.len());
                 expression(text, &tokens, &mut scan);
                 at = end;
             }
             Some(b'%') => {
                 let (tokens, end) = tokens(text, at + 2, "%}");
+                scan.longest = scan.longest.max(tokens.len());
                 at = statement(text, &tokens, end, &mut scan, &mut depth);
             }
             _ => at += 1,
