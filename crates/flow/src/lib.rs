@@ -6,6 +6,12 @@
 //! - [`Diagnostics`] holds what is wrong, and draws it;
 //! - [`submit`] checks the inputs of a new run, and renders its tags and key;
 //! - [`evaluate`] answers the questions the engine asks while a run makes progress.
+//!
+//! ```
+//! let errors = tidegate_flow::parse("demo.yaml", "flow: demo\nsteps:\n  hello: { rnu: [echo, hello] }\n").unwrap_err();
+//! assert!(errors.to_string().starts_with("demo.yaml:3:3: step `hello` does nothing"));
+//! assert!(errors.render(false).contains("help: did you mean `run`?"));
+//! ```
 
 mod compile;
 mod diagnostics;

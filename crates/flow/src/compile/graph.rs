@@ -5,6 +5,9 @@ use crate::problem::{Problem, quoted};
 use crate::yaml::{Entry, Node, Value};
 use std::collections::HashMap;
 
+/// Steps of a circle that its error names; of a longer one, the first and the last.
+const MAX_NAMED: usize = 12;
+
 /// The steps of a flow and what each waits for, by index.
 pub(super) struct Graph {
     pub indexes: HashMap<String, usize>,
@@ -18,9 +21,12 @@ pub(super) fn indexes(steps: &[Entry]) -> HashMap<String, usize> {
 pub(super) fn compile(cx: &mut Context<'_>, steps: &[Entry]) -> Graph {
     let indexes = indexes(steps);
     let after: Vec<Vec<u32>> = steps.iter().map(|step| predecessors(cx, step, &indexes)).collect();
-    if let Some(circle) = circle(&after) {
+    for circle in circles(&after) {
         let mut path: Vec<String> = circle.iter().map(|&index| quoted(&steps[index].key)).collect();
         path.extend(path.first().cloned());
+        if path.len() > MAX_NAMED {
+            path.splice(MAX_NAMED / 2..path.len() - MAX_NAMED / 2, ["…".to_owned()]);
+        }
         let first = &steps[circle[0]];
         let span = after_of(first).map_or(first.key_span, |entry| entry.node.span);
         cx.report(span, Problem::Cycle { path });
@@ -73,10 +79,10 @@ fn predecessors(cx: &mut Context<'_>, step: &Entry, indexes: &HashMap<String, us
     after
 }
 
-/// A circle, if there is one: each step waits for the next, the last for the first.
+/// Circles that have no step in common: in each, every step waits for the next, and the last for the first.
 ///
 /// Without recursion, because a chain may be as long as the file allows.
-fn circle(after: &[Vec<u32>]) -> Option<Vec<usize>> {
+fn circles(after: &[Vec<u32>]) -> Vec<Vec<usize>> {
     #[derive(Clone, Copy, PartialEq)]
     enum Seen {
         No,
@@ -84,6 +90,8 @@ fn circle(after: &[Vec<u32>]) -> Option<Vec<usize>> {
         Done,
     }
     let mut seen = vec![Seen::No; after.len()];
+    let mut in_circle = vec![false; after.len()];
+    let mut circles = Vec::new();
     for root in 0..after.len() {
         if seen[root] != Seen::No {
             continue;
@@ -106,13 +114,18 @@ fn circle(after: &[Vec<u32>]) -> Option<Vec<usize>> {
                     path.push((next, 0));
                 }
                 Seen::Open => {
-                    let start = path.iter().position(|&(step, _)| step == next)?;
-                    return Some(path[start..].iter().map(|&(step, _)| step).collect());
+                    let start = path.iter().position(|&(step, _)| step == next).unwrap_or(0);
+                    let circle: Vec<usize> = path[start..].iter().map(|&(step, _)| step).collect();
+                    // One error a knot is enough: mending it often unties the rest.
+                    if !circle.iter().any(|&step| in_circle[step]) {
+                        circle.iter().for_each(|&step| in_circle[step] = true);
+                        circles.push(circle);
+                    }
                 }
             }
         }
     }
-    None
+    circles
 }
 
 #[cfg(test)]
@@ -120,11 +133,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn finds_a_circle_and_nothing_else() {
-        assert_eq!(circle(&[vec![], vec![0], vec![0, 1]]), None);
-        assert_eq!(circle(&[vec![0]]), Some(vec![0]));
-        assert_eq!(circle(&[vec![], vec![0, 3], vec![1], vec![2]]), Some(vec![1, 3, 2]));
+    fn finds_every_knot_once() {
+        assert!(circles(&[vec![], vec![0], vec![0, 1]]).is_empty());
+        assert_eq!(circles(&[vec![0]]), [[0]]);
+        assert_eq!(circles(&[vec![], vec![0, 3], vec![1], vec![2]]), [[1, 3, 2]]);
+        assert_eq!(circles(&[vec![1], vec![0], vec![3], vec![2]]), [[0, 1], [2, 3]]);
+        assert_eq!(circles(&[vec![1, 2], vec![0], vec![0]]), [[0, 1]], "two circles, one knot");
         let long: Vec<Vec<u32>> = (0..50_000u32).map(|step| vec![(step + 1) % 50_000]).collect();
-        assert_eq!(circle(&long).map(|circle| circle.len()), Some(50_000), "no stack to overflow");
+        assert_eq!(circles(&long)[0].len(), 50_000, "no stack to overflow");
     }
 }
