@@ -2,10 +2,12 @@
 //!
 //! Nothing here is text to be parsed any more, except templates, which the core hands on unread.
 
+mod action;
 mod flow;
 mod order;
 mod policy;
 
+pub use action::{Action, ActionWork};
 pub use flow::{Backoff, Flow, Input, InputType, Loop, OnFailure, Retry, Rule, Step, Template, Work};
 pub use order::{Order, Requirement, Runner, SlotKind};
 pub use policy::{

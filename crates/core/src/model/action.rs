@@ -1,0 +1,24 @@
+//! Actions: something with a name that flows can do.
+
+use super::{ActionPolicy, Input, Template};
+use serde::{Deserialize, Serialize};
+
+/// One version of an action: what it takes, what it does, and the limits that travel with it.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Action {
+    pub policy: ActionPolicy,
+    pub description: Option<String>,
+    pub inputs: Vec<Input>,
+    /// Over `inputs`; the limits of the action count per key.
+    pub key: Option<Template>,
+    pub work: ActionWork,
+}
+
+/// What carries an action out.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum ActionWork {
+    /// A process; the template is a JSON object `{argv, env, cwd}` over the action's inputs.
+    Run(Template),
+    /// A function that a worker registered under the action's name.
+    Function,
+}

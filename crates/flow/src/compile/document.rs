@@ -1,0 +1,124 @@
+//! Which kind of document each one is, and the order they are compiled in: capacity before demand.
+
+use super::context::Context;
+use super::pools::Pools;
+use super::{Document, action, calls, flow, limits};
+use crate::diagnostics::Diagnostics;
+use crate::problem::{Problem, quoted};
+use crate::source::Span;
+use crate::yaml::{Node, Value};
+use std::collections::HashMap;
+use tidegate_core::model::{Action, ActionWork, Flow, LimitsDocument, Pool, Runner, Work};
+
+/// First words of documents that belong to the language but do not work yet.
+const LATER: [&str; 5] = ["trigger", "rule", "schedule", "connections", "secrets"];
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Flow,
+    Action,
+    Capacity,
+}
+
+pub(super) fn compile(
+    documents: &[(usize, Node)],
+    elsewhere: Option<&[Pool]>,
+    diagnostics: &mut Diagnostics,
+) -> Document {
+    let kinds: Vec<Option<Kind>> =
+        documents.iter().map(|(file, node)| kind(&mut Context { file: *file, diagnostics }, node)).collect();
+    let mut limits = LimitsDocument::default();
+    let mut firsts = Firsts::default();
+    for ((file, node), _) in documents.iter().zip(&kinds).filter(|(_, kind)| **kind == Some(Kind::Capacity)) {
+        limits::compile(&mut Context { file: *file, diagnostics }, node, &mut limits, &mut firsts);
+    }
+    let declared = kinds.contains(&Some(Kind::Capacity));
+    let pools = Pools::new(&limits.pools, elsewhere, declared);
+    let (mut flows, mut actions): (Vec<Flow>, Vec<Action>) = Default::default();
+    let mut found = Vec::new();
+    for ((file, node), kind) in documents.iter().zip(&kinds) {
+        let mut cx = Context { file: *file, diagnostics };
+        match kind {
+            Some(Kind::Flow) => flows.extend(flow::compile(&mut cx, node, &pools, &mut firsts, &mut found)),
+            Some(Kind::Action) => actions.extend(action::compile(&mut cx, node, &pools, &mut firsts)),
+            Some(Kind::Capacity) | None => {}
+        }
+    }
+    calls::check(&found, &flows, &actions, diagnostics);
+    carry_out(&mut flows, &actions);
+    Document { flows, limits: declared.then_some(limits), actions }
+}
+
+/// A step whose action is a process needs a worker for processes, not one with a function of that name.
+fn carry_out(flows: &mut [Flow], actions: &[Action]) {
+    let processes: Vec<_> = actions
+        .iter()
+        .filter(|action| matches!(action.work, ActionWork::Run(_)))
+        .map(|action| &action.policy.action)
+        .collect();
+    for step in flows.iter_mut().flat_map(|flow| &mut flow.steps) {
+        if matches!(&step.work, Work::Action { action, .. } if processes.contains(&action)) {
+            step.needs.runner = Runner::Process;
+        }
+    }
+}
+
+fn kind(cx: &mut Context<'_>, node: &Node) -> Option<Kind> {
+    if node.is_null() {
+        return None;
+    }
+    if !matches!(node.value, Value::Map(_)) {
+        cx.report(node.span, Problem::UnknownDocument);
+        return None;
+    }
+    let entry = |field: &str| node.entries().iter().find(|entry| entry.key == field);
+    let known = [
+        ("flow", Kind::Flow),
+        ("action", Kind::Action),
+        ("limits", Kind::Capacity),
+        ("pools", Kind::Capacity),
+    ];
+    // `pools` is a field of actions too, so the first words that are there decide.
+    let found: Vec<_> =
+        known.iter().filter_map(|(word, kind)| entry(word).map(|entry| (*word, *kind, entry))).collect();
+    let Some(&(first, kind, _)) = found.first() else {
+        let later = node.entries().iter().find(|entry| LATER.contains(&entry.key.as_str()));
+        match later {
+            Some(entry) => cx.report(entry.key_span, Problem::NotSupported { what: quoted(&entry.key) }),
+            None => {
+                let span = node.entries().first().map_or(node.span, |entry| entry.key_span);
+                cx.report(span, Problem::UnknownDocument);
+            }
+        }
+        return None;
+    };
+    let other =
+        found.iter().find(|(word, other, _)| *other != kind && !(kind == Kind::Action && *word == "pools"));
+    if let Some((second, _, entry)) = other {
+        cx.report(entry.key_span, Problem::TwoDocuments { first, second });
+        return None;
+    }
+    Some(kind)
+}
+
+/// Where each name was declared first.
+#[derive(Default)]
+pub(super) struct Firsts(HashMap<(&'static str, String), String>);
+
+impl Firsts {
+    /// Reports the second declaration of the same thing; true for the first.
+    pub fn declare(&mut self, cx: &mut Context<'_>, what: &'static str, name: &str, span: Span) -> bool {
+        let place = format!("{}:{}", cx.source().name, cx.line(span));
+        match self.0.get(&(what, name.to_owned())) {
+            Some(first) => {
+                let first = first.clone();
+                cx.report(span, Problem::DeclaredTwice { what, name: quoted(name), first });
+                false
+            }
+            None => {
+                self.0.insert((what, name.to_owned()), place);
+                true
+            }
+        }
+    }
+}

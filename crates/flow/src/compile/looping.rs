@@ -1,0 +1,65 @@
+//! `with_items`, its window, and how many failures it bears.
+
+use super::context::{Context, Fields};
+use super::flow::MAX_AT_ONCE;
+use super::templates::template_of;
+use crate::problem::Problem;
+use crate::template::Names;
+use crate::yaml::{Entry, Value};
+use serde_json::Value as Json;
+use tidegate_core::model::{Loop, MAX_ITEMS, OnFailure, Template};
+
+const WORDS: [(&str, OnFailure); 2] = [("stop", OnFailure::STOP), ("continue", OnFailure::Continue)];
+
+pub(super) fn compile(
+    cx: &mut Context<'_>,
+    step: &Entry,
+    fields: &Fields<'_>,
+    names: Names<'_>,
+) -> Option<Loop> {
+    let items = fields.get("with_items");
+    if let Some(cursor) = fields.get("cursor") {
+        let problem = match items {
+            Some(_) => Problem::TwoLoops,
+            None => Problem::NotSupported { what: "cursor".to_owned() },
+        };
+        cx.report(cursor.key_span, problem);
+    } else if items.is_none() {
+        for field in ["concurrency", "on_failure"] {
+            if let Some(entry) = fields.get(field) {
+                cx.report(entry.key_span, Problem::NeedsLoop { field, step: step.key.clone() });
+            }
+        }
+    }
+    let window =
+        fields.get("concurrency").and_then(|entry| cx.count(&entry.node, "concurrency", 1..=MAX_AT_ONCE));
+    let on_failure = fields.get("on_failure").and_then(|entry| on_failure(cx, entry));
+    let items = list(cx, items?, names)?;
+    Some(Loop { items, window, on_failure: on_failure.unwrap_or(OnFailure::STOP) })
+}
+
+/// One expression that gives a list, or the list itself.
+fn list(cx: &mut Context<'_>, entry: &Entry, names: Names<'_>) -> Option<Template> {
+    match &entry.node.value {
+        Value::List(_) => {
+            cx.check_templates(&entry.node, names);
+            Some(template_of(&Json::Array(entry.node.json().as_array().cloned().unwrap_or_default())))
+        }
+        Value::Scalar { .. } if entry.node.text().is_some() => {
+            cx.expression(&entry.node, "with_items", names)
+        }
+        _ => {
+            cx.wrong_type(&entry.node, "with_items", "a list or one `{{ expression }}`", None);
+            None
+        }
+    }
+}
+
+fn on_failure(cx: &mut Context<'_>, entry: &Entry) -> Option<OnFailure> {
+    if !matches!(entry.node.value, Value::Map(_)) {
+        return cx.choice(entry, &WORDS);
+    }
+    let fields = cx.fields(&entry.node, "on_failure", "`on_failure`", &["tolerate"], &[])?;
+    let tolerate = cx.required(&fields, "tolerate")?;
+    cx.count(&tolerate.node, "tolerate", 0..=MAX_ITEMS).map(OnFailure::Tolerate)
+}

@@ -1,0 +1,91 @@
+//! From trees to [`tidegate_core::model`]: every document is walked to its end, whatever is wrong on the way.
+
+mod action;
+mod calls;
+mod context;
+mod document;
+mod flow;
+mod graph;
+mod inputs;
+mod limits;
+mod looping;
+mod policy;
+mod pools;
+mod step;
+mod templates;
+mod work;
+
+use crate::diagnostics::Diagnostics;
+use crate::problem::Problem;
+use crate::source::{Source, Span};
+use crate::yaml;
+use tidegate_core::model::{Action, Flow, LimitsDocument, Pool};
+
+/// What a set of files says, all documents together.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Document {
+    pub flows: Vec<Flow>,
+    /// Present if any document declares limits or pools.
+    pub limits: Option<LimitsDocument>,
+    pub actions: Vec<Action>,
+}
+
+/// Reads one file. Pools are checked only if the file declares any.
+pub fn parse(file_name: &str, text: impl AsRef<[u8]>) -> Result<Document, Diagnostics> {
+    parse_with(&[(file_name, text.as_ref())], None)
+}
+
+/// Reads several files as one set, so that a flow may use what another file declares.
+pub fn parse_many(files: &[(&str, &[u8])]) -> Result<Document, Diagnostics> {
+    parse_with(files, None)
+}
+
+/// Reads several files. `pools` are all that exist besides those in the files: with them, a pool that nobody
+/// declared is always an error; without, only if the files declare limits or pools themselves.
+pub fn parse_with(files: &[(&str, &[u8])], pools: Option<&[Pool]>) -> Result<Document, Diagnostics> {
+    let mut diagnostics = Diagnostics::default();
+    let mut documents = Vec::new();
+    for (file, (name, bytes)) in files.iter().enumerate() {
+        let (text, problem) = text_of(bytes);
+        diagnostics.add_source(Source::new(name, text));
+        match problem {
+            Some((span, problem)) => diagnostics.report(file, span, problem),
+            None => {
+                documents.extend(yaml::read(file, &mut diagnostics).into_iter().map(|node| (file, node)));
+                nothing(file, &documents, &mut diagnostics);
+            }
+        }
+    }
+    let document = document::compile(&documents, pools, &mut diagnostics);
+    if diagnostics.is_empty() {
+        return Ok(document);
+    }
+    diagnostics.sort();
+    Err(diagnostics)
+}
+
+/// A file that says nothing was probably not the one that was meant.
+fn nothing(file: usize, documents: &[(usize, yaml::Node)], diagnostics: &mut Diagnostics) {
+    let said = documents.iter().any(|(of, node)| *of == file && !node.is_null());
+    if !said && !diagnostics.iter().any(|diagnostic| diagnostic.file == file) {
+        diagnostics.report(file, Span::default(), Problem::EmptyFile);
+    }
+}
+
+/// The text as far as it can be shown, and why it cannot be read.
+fn text_of(bytes: &[u8]) -> (String, Option<(Span, Problem)>) {
+    if bytes.len() > yaml::MAX_BYTES {
+        let problem = Problem::FileTooLarge { size: bytes.len(), limit: yaml::MAX_BYTES };
+        return (String::new(), Some((Span::default(), problem)));
+    }
+    // A byte order mark says nothing in UTF-8, and some editors write one.
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    match std::str::from_utf8(bytes) {
+        Ok(text) => (text.to_owned(), None),
+        Err(error) => {
+            let at = error.valid_up_to();
+            let text = String::from_utf8_lossy(bytes).into_owned();
+            (text, Some((Span::new(at, at + 3), Problem::NotUtf8)))
+        }
+    }
+}

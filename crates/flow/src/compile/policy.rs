@@ -1,0 +1,136 @@
+//! Pace and crowds: `rate`, `quota`, `line`, `when_busy`, shared by actions and limits.
+
+use super::context::{Context, Fields};
+use super::flow::MAX_AT_ONCE;
+use crate::duration::parse_duration;
+use crate::problem::{Problem, quoted};
+use crate::yaml::{Entry, Node, Value};
+use tidegate_core::ids::Name;
+use tidegate_core::model::{
+    Each, Line, QuotaPolicy, QuotaWindow, RatePolicy, WhenBusy, WhenExhausted, WhenFull,
+};
+use tidegate_core::time::Span;
+
+const WHEN_BUSY: [(&str, WhenBusy); 4] = [
+    ("queue", WhenBusy::Queue),
+    ("reject", WhenBusy::Reject),
+    ("replace", WhenBusy::Replace),
+    ("cancel_running", WhenBusy::CancelRunning),
+];
+const WHEN_EXHAUSTED: [(&str, WhenExhausted); 2] =
+    [("wait", WhenExhausted::Wait), ("reject", WhenExhausted::Reject)];
+const WHEN_FULL: [(&str, WhenFull); 2] =
+    [("reject", WhenFull::Reject), ("drop_oldest", WhenFull::DropOldest)];
+const WINDOWS: [(&str, QuotaWindow); 5] = [
+    ("1m", QuotaWindow::Minute),
+    ("1h", QuotaWindow::Hour),
+    ("1d", QuotaWindow::Day),
+    ("1w", QuotaWindow::Week),
+    ("1mo", QuotaWindow::Month),
+];
+
+pub(super) fn when_busy(cx: &mut Context<'_>, fields: &Fields<'_>) -> WhenBusy {
+    fields.get("when_busy").and_then(|entry| cx.choice(entry, &WHEN_BUSY)).unwrap_or_default()
+}
+
+/// `concurrency`, `rate` and `quota`, wherever they stand.
+pub(super) fn each(cx: &mut Context<'_>, fields: &Fields<'_>) -> Each {
+    Each {
+        concurrency: fields
+            .get("concurrency")
+            .and_then(|entry| cx.count(&entry.node, "concurrency", 1..=MAX_AT_ONCE)),
+        rate: fields.get("rate").and_then(|entry| rate(cx, entry)),
+        quota: fields.get("quota").and_then(|entry| quota(cx, entry)),
+    }
+}
+
+/// `100/1m`, or `{ limit: 100/1m, burst: 20, when_busy: wait }`. Without `burst` there is none: starts are
+/// spread evenly.
+fn rate(cx: &mut Context<'_>, entry: &Entry) -> Option<RatePolicy> {
+    let (mut burst, mut when_busy) = (1, WhenExhausted::default());
+    let mut limit = &entry.node;
+    if let Value::Map(_) = entry.node.value {
+        let known = ["limit", "burst", "when_busy"];
+        let fields = cx.fields(&entry.node, "rate", "`rate`", &known, &[])?;
+        burst = fields
+            .get("burst")
+            .and_then(|entry| cx.count(&entry.node, "burst", 1..=MAX_AT_ONCE))
+            .unwrap_or(1);
+        when_busy = exhausted(cx, &fields);
+        limit = &cx.required(&fields, "limit")?.node;
+    }
+    let text = cx.text(limit, "rate")?;
+    let parsed = fraction(text).and_then(|(limit, per)| Some((limit, parse_duration(per)?)));
+    let Some((limit, per)) = parsed.filter(|(_, per)| *per > Span::ZERO) else {
+        cx.report(limit.span, Problem::BadRate { text: quoted(text) });
+        return None;
+    };
+    Some(RatePolicy { limit, per, burst, when_busy })
+}
+
+/// `10000/1d`, or `{ limit: 10000/1d, zone: UTC, when_busy: reject }`.
+fn quota(cx: &mut Context<'_>, entry: &Entry) -> Option<QuotaPolicy> {
+    let (mut zone, mut when_busy) = (Name::new("UTC"), WhenExhausted::default());
+    let mut limit = &entry.node;
+    if let Value::Map(_) = entry.node.value {
+        let known = ["limit", "zone", "when_busy"];
+        let fields = cx.fields(&entry.node, "quota", "`quota`", &known, &[])?;
+        if let Some(entry) = fields.get("zone") {
+            zone = self::zone(cx, &entry.node)?;
+        }
+        when_busy = exhausted(cx, &fields);
+        limit = &cx.required(&fields, "limit")?.node;
+    }
+    let text = cx.text(limit, "quota")?;
+    let window = |per: &str| WINDOWS.iter().find(|(word, _)| *word == per).map(|(_, window)| *window);
+    let Some((limit, window)) = fraction(text).and_then(|(limit, per)| Some((limit, window(per)?))) else {
+        cx.report(limit.span, Problem::BadQuota { text: quoted(text) });
+        return None;
+    };
+    Some(QuotaPolicy { limit, window, zone, when_busy })
+}
+
+/// The shape of a zone's name. Whether it exists is for whoever has a time zone database to say.
+fn zone(cx: &mut Context<'_>, node: &Node) -> Option<Name> {
+    let text = cx.text(node, "zone")?;
+    let good = text.starts_with(|c: char| c.is_ascii_alphabetic())
+        && text.len() <= 64
+        && text.split('/').all(|part| !part.is_empty())
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || "/_+-".contains(c));
+    if !good {
+        cx.report(node.span, Problem::BadZone { zone: quoted(text) });
+    }
+    good.then(|| Name::new(text))
+}
+
+fn exhausted(cx: &mut Context<'_>, fields: &Fields<'_>) -> WhenExhausted {
+    fields.get("when_busy").and_then(|entry| cx.choice(entry, &WHEN_EXHAUSTED)).unwrap_or_default()
+}
+
+/// `100/1m` as 100 and `1m`.
+fn fraction(text: &str) -> Option<(u32, &str)> {
+    let (limit, per) = text.split_once('/')?;
+    let limit = limit.trim().parse().ok().filter(|limit| *limit > 0)?;
+    Some((limit, per.trim()))
+}
+
+pub(super) fn line(cx: &mut Context<'_>, entry: Option<&Entry>) -> Line {
+    let Some(entry) = entry else { return Line::default() };
+    let known = ["max_length", "start_within", "when_full"];
+    let Some(fields) = cx.fields(&entry.node, "line", "`line`", &known, &[]) else { return Line::default() };
+    let usual = Line::default();
+    Line {
+        max_length: fields
+            .get("max_length")
+            .and_then(|entry| cx.count(&entry.node, "max_length", 0..=u32::MAX))
+            .unwrap_or(usual.max_length),
+        start_within: match fields.get("start_within") {
+            Some(entry) => cx.duration(entry),
+            None => usual.start_within,
+        },
+        when_full: fields
+            .get("when_full")
+            .and_then(|entry| cx.choice(entry, &WHEN_FULL))
+            .unwrap_or(usual.when_full),
+    }
+}

@@ -1,0 +1,56 @@
+//! Demands on pools: names and units, checked against what is declared.
+
+use super::context::Context;
+use crate::problem::{Problem, quoted};
+use crate::yaml::Entry;
+use std::collections::BTreeMap;
+use tidegate_core::ids::Name;
+use tidegate_core::model::Pool;
+
+/// The most slots a pool may have, and so the most anyone can ask for.
+pub(super) const MAX_SLOTS: u32 = 1_000_000;
+
+/// Every pool that is known, and whether there can be others.
+pub(super) struct Pools {
+    slots: BTreeMap<Name, u32>,
+    complete: bool,
+}
+
+impl Pools {
+    pub fn new(here: &[Pool], elsewhere: Option<&[Pool]>, declared: bool) -> Pools {
+        let all = elsewhere.unwrap_or_default().iter().chain(here);
+        Pools {
+            slots: all.map(|pool| (pool.name.clone(), pool.slots)).collect(),
+            complete: declared || elsewhere.is_some(),
+        }
+    }
+
+    fn check(&self, cx: &mut Context<'_>, entry: &Entry, demand: u32) {
+        match self.slots.get(entry.key.as_str()) {
+            Some(&slots) if demand > slots => {
+                let pool = entry.key.clone();
+                cx.report(entry.node.span, Problem::PoolTooSmall { pool, demand, slots });
+            }
+            None if self.complete => {
+                let meant = cx.nearest(&entry.key, self.slots.keys().map(Name::as_str));
+                cx.report(entry.key_span, Problem::UnknownPool { pool: quoted(&entry.key), meant });
+            }
+            _ => {}
+        }
+    }
+}
+
+/// `pools: { database: 2 }`, sorted by name.
+pub(super) fn demands(cx: &mut Context<'_>, entry: Option<&Entry>, pools: &Pools) -> Vec<(Name, u32)> {
+    let Some(entry) = entry else { return Vec::new() };
+    let mut demands = BTreeMap::new();
+    for demand in cx.entries(entry) {
+        let name = cx.name(&demand.key, demand.key_span, "a pool");
+        let units = cx.count(&demand.node, &demand.key, 1..=MAX_SLOTS);
+        if let (Some(name), Some(units)) = (name, units) {
+            pools.check(cx, demand, units);
+            demands.insert(name, units);
+        }
+    }
+    demands.into_iter().collect()
+}

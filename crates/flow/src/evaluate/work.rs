@@ -1,0 +1,130 @@
+//! What a step, or one item of its loop, is to do.
+
+use super::render::{Renderer, plain_text};
+use super::scope::{Callee, Scope};
+use crate::duration::parse_duration;
+use crate::problem::quoted;
+use crate::submit::check_inputs;
+use crate::template::MAX_TEXT;
+use crate::yaml::json_kind;
+use serde_json::{Value as Json, json};
+use std::collections::BTreeMap;
+use tidegate_core::ids::Name;
+use tidegate_core::model::{Action, ActionWork, Order, Step, Template, Work};
+use tidegate_core::protocol::{Evaluation, Payload, Rendered};
+use tidegate_core::time::{Moment, Span};
+
+pub(super) fn evaluate(step: &Step, scope: &Scope, renderer: &Renderer) -> Result<Evaluation, String> {
+    match &step.work {
+        Work::Run(_) | Work::Action { .. } => order(step, scope, renderer).map(Evaluation::Order),
+        Work::Flow { flow, inputs } => {
+            let inputs = renderer.template(inputs, "inputs")?;
+            let inputs = match &scope.callee {
+                Callee::Flow(callee) => check_inputs(&callee.inputs, inputs)
+                    .map_err(|refused| format!("flow `{flow}`: {refused}"))?,
+                _ => inputs,
+            };
+            Ok(Evaluation::SubFlow { inputs: payload(&inputs)? })
+        }
+        Work::Wait(template) => {
+            let value = renderer.template(template, "wait")?;
+            until(&value, scope.now).map(Evaluation::Until)
+        }
+    }
+}
+
+/// The order for a worker. Only work that a worker carries out has one.
+pub(super) fn order(step: &Step, scope: &Scope, renderer: &Renderer) -> Result<Rendered, String> {
+    match &step.work {
+        Work::Run(template) => Ok(Rendered { order: payload(&run(template, renderer)?)?, key: None }),
+        Work::Action { action, inputs } => {
+            let inputs = renderer.template(inputs, "inputs")?;
+            match &scope.callee {
+                Callee::Action(callee) => {
+                    call(callee, inputs).map_err(|error| format!("action `{action}`: {error}"))
+                }
+                _ => Ok(Rendered { order: payload(&function(action, inputs))?, key: None }),
+            }
+        }
+        Work::Flow { .. } => Err("a loop over `flow` steps is not supported yet".to_owned()),
+        Work::Wait(_) => Err("a loop over `wait` steps is not supported yet".to_owned()),
+    }
+}
+
+/// An action sees nothing but its own inputs.
+fn call(action: &Action, inputs: Json) -> Result<Rendered, String> {
+    let inputs = check_inputs(&action.inputs, inputs).map_err(|refused| refused.to_string())?;
+    let renderer = Renderer::over_inputs(&inputs);
+    let key = match &action.key {
+        Some(template) => renderer.name(template).map_err(|error| format!("`key`: {error}"))?,
+        None => None,
+    };
+    let order = match &action.work {
+        ActionWork::Run(template) => payload(&run(template, &renderer)?)?,
+        ActionWork::Function => payload(&function(&action.policy.action, inputs))?,
+    };
+    Ok(Rendered { order, key })
+}
+
+fn run(template: &Template, renderer: &Renderer) -> Result<Json, String> {
+    let parts: Json =
+        serde_json::from_str(&template.0).map_err(|error| format!("`run` is not a template: {error}"))?;
+    let text = |value: &Json, path: &str| {
+        let value = renderer.json(value, path)?;
+        plain_text(&value).map_err(|error| format!("`{}`: {error}", quoted(path)))
+    };
+    let argv: Vec<String> = parts["argv"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .enumerate()
+        .map(|(index, part)| text(part, &format!("run[{index}]")))
+        .collect::<Result<_, _>>()?;
+    if argv.first().is_none_or(String::is_empty) {
+        return Err("`run[0]`: there is no program".to_owned());
+    }
+    let env: BTreeMap<String, String> = parts["env"]
+        .as_object()
+        .into_iter()
+        .flatten()
+        .map(|(name, value)| Ok((name.clone(), text(value, &format!("env.{name}"))?)))
+        .collect::<Result<_, String>>()?;
+    let cwd = match &parts["cwd"] {
+        Json::Null => None,
+        cwd => Some(text(cwd, "cwd")?),
+    };
+    serde_json::to_value(Order::Run { argv, env, cwd }).map_err(|error| error.to_string())
+}
+
+/// The order for a function that a worker registered.
+fn function(action: &Name, inputs: Json) -> Json {
+    json!({ "function": { "action": action.as_str(), "inputs": inputs } })
+}
+
+fn payload(value: &Json) -> Result<Payload, String> {
+    let text = value.to_string();
+    if text.len() > MAX_TEXT {
+        return Err(format!("what the step is to do is larger than {MAX_TEXT} bytes"));
+    }
+    Ok(Payload::new(text))
+}
+
+/// Seconds, a duration, or a time.
+fn until(value: &Json, now: Moment) -> Result<Moment, String> {
+    let unfit = |text: &str| format!("`wait`: `{}` is neither a duration nor a time", quoted(text));
+    match value {
+        Json::Number(number) => {
+            let seconds = number.as_f64().filter(|seconds| (0.0..1e10).contains(seconds));
+            let seconds = seconds.ok_or_else(|| unfit(&number.to_string()))?;
+            Ok(now + Span::micros((seconds * 1e6) as u64))
+        }
+        Json::String(text) => match parse_duration(text.trim()) {
+            Some(span) => Ok(now + span),
+            None => {
+                let time: jiff::Timestamp = text.trim().parse().map_err(|_| unfit(text))?;
+                Ok(Moment(time.as_microsecond()))
+            }
+        },
+        other => Err(format!("`wait` must be a duration or a time, not {}", json_kind(other))),
+    }
+}

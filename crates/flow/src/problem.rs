@@ -1,0 +1,272 @@
+//! Everything that can be wrong with a file: one variant a kind, a sentence, a stable code, and often help.
+
+use thiserror::Error;
+
+/// A bounded piece of text from the file, for use inside a sentence.
+pub(crate) fn quoted(text: &str) -> String {
+    const LONGEST: usize = 60;
+    let clean: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(LONGEST).collect();
+    if clean.len() < text.len() && text.chars().count() > LONGEST { format!("{clean}…") } else { clean }
+}
+
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+#[non_exhaustive]
+pub enum Problem {
+    // The file as such.
+    #[error("the file is {size} bytes long, more than the {limit} allowed")]
+    FileTooLarge { size: usize, limit: usize },
+    #[error("the file is not UTF-8 text")]
+    NotUtf8,
+    #[error("{message}")]
+    Yaml { message: String },
+    #[error("a tab cannot be used for indentation")]
+    Tab,
+    #[error("values are nested more than {limit} deep")]
+    TooDeep { limit: usize },
+    #[error("the file stands for more than {limit} values, aliases counted each time they are used")]
+    TooManyValues { limit: usize },
+    #[error("YAML tags such as `{tag}` are not part of the language")]
+    YamlTag { tag: String },
+    #[error("a key must be plain text")]
+    KeyNotText,
+    #[error("a value that starts with `{{{{` must be quoted")]
+    UnquotedTemplate,
+    #[error("`{key}` is given twice; the first is on line {first_line}")]
+    DuplicateKey { key: String, first_line: u32 },
+    #[error("the file holds no document")]
+    EmptyFile,
+    #[error("this document is not a flow, an action, limits or pools")]
+    UnknownDocument,
+    #[error("`{first}` and `{second}` cannot stand in one document")]
+    TwoDocuments { first: &'static str, second: &'static str },
+
+    // Fields and plain values.
+    #[error("unknown field `{field}` in {place}")]
+    UnknownField { field: String, place: &'static str, meant: Option<String> },
+    #[error("`{what}` is not supported yet")]
+    NotSupported { what: String },
+    #[error("{place} needs `{field}`")]
+    MissingField { field: &'static str, place: &'static str },
+    #[error("`{field}` must be {expected}, not {found}")]
+    WrongType { field: String, expected: &'static str, found: &'static str, help: Option<&'static str> },
+    #[error("`{field}` must be between {min} and {max}")]
+    OutOfRange { field: String, min: u64, max: u64 },
+    #[error("`{word}` is not a value of `{field}`")]
+    UnknownWord { field: String, word: String, allowed: Vec<&'static str>, meant: Option<String> },
+    #[error("`{name}` cannot be the name of {what}")]
+    BadName { name: String, what: &'static str, rule: &'static str },
+    #[error("`{text}` is not a duration")]
+    BadDuration { text: String },
+    #[error("`{text}` is neither a duration nor a time")]
+    BadWait { text: String },
+    #[error("`{text}` is not a rate")]
+    BadRate { text: String },
+    #[error("`{text}` is not a quota")]
+    BadQuota { text: String },
+    #[error("`{zone}` is not a time zone")]
+    BadZone { zone: String },
+    #[error("`{pattern}` is not a pattern of action names")]
+    BadPattern { pattern: String },
+    #[error("{what} `{name}` is declared twice; the first is in {first}")]
+    DeclaredTwice { what: &'static str, name: String, first: String },
+
+    // Inputs.
+    #[error("the default of input `{input}` must be {expected}, not {found}")]
+    BadDefault { input: String, expected: &'static str, found: &'static str },
+    #[error("input `{input}` is required and has a default")]
+    RequiredWithDefault { input: String },
+
+    // Steps.
+    #[error("a flow needs at least one step")]
+    NoSteps,
+    #[error("`run` needs at least a program")]
+    NoProgram,
+    #[error("step `{step}` does nothing")]
+    NoWork { step: String },
+    #[error("step `{step}` does two things, `{first}` and `{second}`")]
+    TwoWorks { step: String, first: String, second: String },
+    #[error("`{field}` does not belong to {kind}")]
+    WrongPlace { field: String, kind: &'static str },
+    #[error("`{field}` needs a loop, and step `{step}` has none")]
+    NeedsLoop { field: &'static str, step: String },
+    #[error("a step loops over `with_items` or over `cursor`, not both")]
+    TwoLoops,
+    #[error("a loop over `{work}` steps is not supported yet")]
+    LoopOver { work: &'static str },
+    #[error("there is no step `{step}`")]
+    UnknownStep { step: String, meant: Option<String> },
+    #[error("{callee} has no input `{input}`")]
+    NotAnInput { callee: String, input: String, meant: Option<String> },
+    #[error("{callee} needs input `{input}`")]
+    InputMissing { callee: String, input: String },
+    #[error("`after` goes round in a circle: {}", path.join(" → "))]
+    Cycle { path: Vec<String> },
+    #[error("there is no pool `{pool}`")]
+    UnknownPool { pool: String, meant: Option<String> },
+    #[error("{demand} of pool `{pool}` can never be had: it has {slots}")]
+    PoolTooSmall { pool: String, demand: u32, slots: u32 },
+
+    // Templates.
+    #[error("template: {message}")]
+    TemplateSyntax { message: String },
+    #[error("an expression has more than {limit} words and signs")]
+    TemplateTooLong { limit: usize },
+    #[error("`{field}` must be exactly one `{{{{ expression }}}}`")]
+    NotOneExpression { field: &'static str },
+    #[error("`{{% {statement} %}}` cannot be used in a template")]
+    TemplateStatement { statement: String },
+    #[error("there is no input `{input}`")]
+    UnknownInput { input: String, meant: Option<String> },
+    #[error("there is no variable `{name}`")]
+    UnknownVariable { name: String, meant: Option<String> },
+    #[error("there is no filter `{name}`")]
+    UnknownFilter { name: String },
+    #[error("there is no test `{name}`")]
+    UnknownTest { name: String },
+    #[error("`{name}` exists only inside a loop")]
+    OnlyInLoops { name: String, before_loop: bool },
+    #[error("`{root}` must be followed by a name that is written out")]
+    NotNamed { root: &'static str },
+    #[error("`steps` cannot be used here: this is rendered before any step has run")]
+    TooEarly,
+    #[error("step `{other}` may not have ended when step `{step}` needs it")]
+    NotAfter { step: String, other: String },
+    #[error("step `{step}` cannot use its own result")]
+    OwnResult { step: String },
+}
+
+impl Problem {
+    /// A stable word for machines and for searching.
+    pub fn code(&self) -> &'static str {
+        use Problem::*;
+        match self {
+            FileTooLarge { .. } => "file-too-large",
+            NotUtf8 => "not-utf8",
+            Yaml { .. } => "yaml",
+            Tab => "tab",
+            TooDeep { .. } => "too-deep",
+            TooManyValues { .. } => "too-many-values",
+            YamlTag { .. } => "yaml-tag",
+            KeyNotText => "key-not-text",
+            UnquotedTemplate => "unquoted-template",
+            DuplicateKey { .. } => "duplicate-key",
+            EmptyFile => "empty-file",
+            UnknownDocument => "unknown-document",
+            TwoDocuments { .. } => "two-documents",
+            UnknownField { .. } => "unknown-field",
+            NotSupported { .. } => "not-supported",
+            MissingField { .. } => "missing-field",
+            WrongType { .. } => "wrong-type",
+            OutOfRange { .. } => "out-of-range",
+            UnknownWord { .. } => "unknown-word",
+            BadName { .. } => "bad-name",
+            BadDuration { .. } => "bad-duration",
+            BadWait { .. } => "bad-wait",
+            BadRate { .. } => "bad-rate",
+            BadQuota { .. } => "bad-quota",
+            BadZone { .. } => "bad-zone",
+            BadPattern { .. } => "bad-pattern",
+            DeclaredTwice { .. } => "declared-twice",
+            BadDefault { .. } => "bad-default",
+            RequiredWithDefault { .. } => "required-with-default",
+            NoSteps => "no-steps",
+            NoProgram => "no-program",
+            NoWork { .. } => "no-work",
+            TwoWorks { .. } => "two-works",
+            WrongPlace { .. } => "wrong-place",
+            NeedsLoop { .. } => "needs-loop",
+            TwoLoops => "two-loops",
+            LoopOver { .. } => "loop-over",
+            UnknownStep { .. } => "unknown-step",
+            NotAnInput { .. } => "not-an-input",
+            InputMissing { .. } => "input-missing",
+            Cycle { .. } => "cycle",
+            UnknownPool { .. } => "unknown-pool",
+            PoolTooSmall { .. } => "pool-too-small",
+            TemplateSyntax { .. } => "template-syntax",
+            TemplateTooLong { .. } => "template-too-long",
+            NotOneExpression { .. } => "not-one-expression",
+            TemplateStatement { .. } => "template-statement",
+            UnknownInput { .. } => "unknown-input",
+            UnknownVariable { .. } => "unknown-variable",
+            UnknownFilter { .. } => "unknown-filter",
+            UnknownTest { .. } => "unknown-test",
+            OnlyInLoops { .. } => "only-in-loops",
+            NotNamed { .. } => "not-named",
+            TooEarly => "too-early",
+            NotAfter { .. } => "not-after",
+            OwnResult { .. } => "own-result",
+        }
+    }
+
+    /// What to do about it, if that can be said.
+    pub fn help(&self) -> Option<String> {
+        use Problem::*;
+        let fixed = match self {
+            UnknownField { meant, .. }
+            | UnknownStep { meant, .. }
+            | NotAnInput { meant, .. }
+            | UnknownVariable { meant, .. } => {
+                return meant.as_deref().map(did_you_mean);
+            }
+            UnknownWord { allowed, meant, .. } => {
+                return Some(match meant {
+                    Some(meant) => did_you_mean(meant),
+                    None => format!("use one of {}", list(allowed)),
+                });
+            }
+            UnknownPool { pool, meant } => {
+                return Some(match meant {
+                    Some(meant) => did_you_mean(meant),
+                    None => format!("declare it in a `pools:` document: `{pool}: {{ slots: 1 }}`"),
+                });
+            }
+            UnknownInput { input, meant } => {
+                return Some(match meant {
+                    Some(meant) => did_you_mean(meant),
+                    None => format!("declare it under `inputs:`: `{input}: {{ type: string }}`"),
+                });
+            }
+            InputMissing { input, .. } => {
+                return Some(format!("give it under `inputs:` of the step: `{input}: …`"));
+            }
+            NotAfter { step, other } => return Some(format!("add `{other}` to `after` of step `{step}`")),
+            WrongType { help, .. } => (*help)?,
+            BadName { rule, .. } => rule,
+            UnquotedTemplate => "write it like \"{{ inputs.items }}\": YAML reads a bare `{` as an object",
+            Tab => "indent with spaces",
+            NoProgram => "write it like `[echo, hello]`: a program, then its arguments",
+            TwoDocuments { .. } => "put `---` on a line between them",
+            UnknownDocument => "a document starts with `flow:`, `action:`, `limits:` or `pools:`",
+            BadDuration { .. } => "write it like `200ms`, `30s`, `5m`, `2h`, `1d` or `1h30m`",
+            BadWait { .. } => "write it like `30s`, `1h30m`, `2030-01-31T08:00:00Z`, or as a template",
+            BadRate { .. } => "write it like `100/1m`: starts, a slash, and a duration",
+            BadQuota { .. } => "write it like `10000/1d`; the window is `1m`, `1h`, `1d`, `1w` or `1mo`",
+            BadZone { .. } => "use a name such as `UTC` or `Europe/Berlin`",
+            BadPattern { .. } => "write a name such as `billing.charge`, perhaps with a final `*`",
+            RequiredWithDefault { .. } => "keep one of the two",
+            NoWork { .. } => "give it one of `run`, `action`, `flow` or `wait`",
+            TwoWorks { .. } => "make two steps of it",
+            NeedsLoop { .. } => "add `with_items`, or remove the field",
+            TemplateSyntax { .. } => "braces that are not a template go between {% raw %} and {% endraw %}",
+            NotOneExpression { .. } => "write it like \"{{ inputs.items }}\", with nothing around it",
+            TemplateStatement { .. } => "`if` and `for` can; `for` at most four deep",
+            OnlyInLoops { before_loop: true, .. } => {
+                "`when` and `with_items` are evaluated once, before the first item"
+            }
+            OnlyInLoops { .. } => "add `with_items` to the step",
+            NotNamed { .. } => "write it like `steps.fetch.output` or `run.id`",
+            OwnResult { .. } => "only steps in `after` can be used",
+            _ => return None,
+        };
+        Some(fixed.to_owned())
+    }
+}
+
+fn did_you_mean(word: impl AsRef<str>) -> String {
+    format!("did you mean `{}`?", word.as_ref())
+}
+
+fn list(words: &[&str]) -> String {
+    words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,12 @@
+//! Templates: text with `{{ expression }}` in it, by minijinja, strict and bounded.
+//!
+//! What a template refers to is found by reading it (`scan`), so that names can be checked with their exact
+//! place when a file is loaded, and so that only the outputs a template needs are loaded when it is rendered.
+
+mod check;
+mod engine;
+mod scan;
+
+pub(crate) use check::{Names, check};
+pub(crate) use engine::{Limits, MAX_TEXT, is_template, render, value_of};
+pub(crate) use scan::{Reference, Scan, scan, single_expression};

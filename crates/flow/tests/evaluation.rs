@@ -1,0 +1,264 @@
+//! What templates become when a run makes progress.
+
+use serde_json::{Value, json};
+use std::sync::Arc;
+use tidegate_core::model::{Action, Flow, Order};
+use tidegate_core::protocol::{Evaluation, Payload, Rendered};
+use tidegate_core::time::Moment;
+use tidegate_flow::evaluate::{
+    Callee, Needed, Part, Scope, StepResult, evaluate_items, evaluate_outputs, evaluate_step, steps_needed,
+};
+use tidegate_flow::parse;
+
+/// A flow whose step `it` is `step`, after a step `first`.
+fn flow(step: &str) -> Flow {
+    let text = format!(
+        "flow: demo\ninputs:\n  url: {{ type: string }}\n  rows: {{ type: any }}\nsteps:\n  first: {{ run: [echo] }}\n  it:\n    after: [first]\n{step}\n"
+    );
+    let mut document = parse("demo.yaml", text).unwrap_or_else(|errors| panic!("{}", errors.render(false)));
+    document.flows.remove(0)
+}
+
+fn scope() -> Scope {
+    let output =
+        json!({ "exit_code": 0, "json": [{ "id": 7 }, { "id": 8 }], "flag": false, "nothing": null });
+    let first = StepResult { state: "succeeded".to_owned(), output, error: None };
+    Scope {
+        inputs: json!({ "url": "http://x/?a=1&b=<2>", "rows": [1, "two", 3.5] }),
+        steps: [("first".to_owned(), first)].into(),
+        run: "run_1".to_owned(),
+        now: Moment(1_000_000),
+        callee: Callee::Unknown,
+    }
+}
+
+fn step(text: &str) -> Evaluation {
+    evaluate_step(&flow(text), 1, &scope())
+}
+
+fn argv(rendered: &Rendered) -> Vec<String> {
+    let Order::Run { argv, .. } = serde_json::from_slice(rendered.order.bytes()).unwrap();
+    argv
+}
+
+fn echo(template: &str) -> String {
+    match step(&format!("    run: [echo, {}]", serde_json::to_string(template).unwrap())) {
+        Evaluation::Order(rendered) => argv(&rendered).remove(1),
+        other => panic!("{template}: {other:?}"),
+    }
+}
+
+fn failure(text: &str) -> String {
+    match step(text) {
+        Evaluation::Failed { error } => error,
+        other => panic!("{text}: {other:?}"),
+    }
+}
+
+fn json_of(payload: &Payload) -> Value {
+    serde_json::from_slice(payload.bytes()).unwrap()
+}
+
+#[test]
+fn values_in_text_look_like_json_and_are_not_escaped() {
+    let cases = [
+        ("plain", "plain"),
+        ("{{ inputs.url }}", "http://x/?a=1&b=<2>"),
+        ("to {{ inputs.url }}!", "to http://x/?a=1&b=<2>!"),
+        ("{{ inputs.rows }}", r#"[1,"two",3.5]"#),
+        ("rows: {{ inputs.rows }}", r#"rows: [1,"two",3.5]"#),
+        ("{{ steps.first.output.json[1].id + 1 }}", "9"),
+        ("{{ steps['first'].output.json[0:1] }}", r#"[{"id":7}]"#),
+        ("a {{ steps.first.output.flag }} b {{ steps.first.output.nothing }}", "a false b null"),
+        ("{{ run.id }}/{{ steps.first.state }}", "run_1/succeeded"),
+        ("{% for row in inputs.rows %}{{ row }},{% endfor %}", "1,two,3.5,"),
+        ("{{ inputs.rows | length }}", "3"),
+        ("echo ${#NAME} {{# not said #}}{{ run.id }}\n", "echo ${#NAME} run_1\n"),
+        ("{% raw %}{{.Names}}{% endraw %}", "{{.Names}}"),
+        ("{{ steps.first.output.missing | default('none given') }}", "none given"),
+    ];
+    for (template, text) in cases {
+        assert_eq!(echo(template), text, "{template}");
+    }
+}
+
+#[test]
+fn an_order_has_arguments_environment_and_directory() {
+    let Evaluation::Order(rendered) =
+        step("    run: [echo]\n    env: { N: \"{{ 1 + 1 }}\" }\n    cwd: \"/{{ run.id }}\"")
+    else {
+        panic!()
+    };
+    let order: Order = serde_json::from_slice(rendered.order.bytes()).unwrap();
+    let env = [("N".to_owned(), "2".to_owned())].into();
+    assert_eq!(order, Order::Run { argv: vec!["echo".to_owned()], env, cwd: Some("/run_1".to_owned()) });
+}
+
+#[test]
+fn errors_name_step_field_and_what_is_undefined() {
+    let cases = [
+        (
+            "run: [echo, \"{{ steps.first.output.rows }}\"]",
+            "step `it`: `run[1]`: `steps.first.output.rows` is undefined",
+        ),
+        (
+            "run: [echo, \"a {{ steps.first.output.rows.x }}\"]",
+            "step `it`: `run[1]`: `steps.first.output.rows` is undefined",
+        ),
+        (
+            "run: [echo]\n    env: { A: \"x{{ steps.first.output.b }}\" }",
+            "step `it`: `env.A`: `steps.first.output.b` is undefined",
+        ),
+        (
+            "run: [echo]\n    when: \"{{ inputs.rows }}\"",
+            "step `it`: `when` must be `true` or `false`, not a list",
+        ),
+        (
+            "run: [echo]\n    when: \"{{ steps.first.output.x == 1 }}\"",
+            "step `it`: `when`: `steps.first.output.x` is undefined",
+        ),
+        (
+            "run: [echo]\n    with_items: \"{{ inputs.url }}\"",
+            "step `it`: `with_items` must be a list, not text",
+        ),
+        ("run: [echo, \"{{ steps.first.output.nothing }}\"]", "step `it`: `run[1]`: the value is null"),
+        (
+            "run: [echo, \"{{ [inputs.rows, steps.first.output.x] }}\"]",
+            "step `it`: `run[1]`: a part of the value is undefined",
+        ),
+        ("run: [\"{{ '' }}\"]", "step `it`: `run[0]`: there is no program"),
+        (
+            "wait: \"{{ inputs.url }}\"",
+            "step `it`: `wait`: `http://x/?a=1&b=<2>` is neither a duration nor a time",
+        ),
+    ];
+    for (text, error) in cases {
+        assert_eq!(failure(&format!("    {text}")), error);
+    }
+}
+
+#[test]
+fn work_and_size_are_bounded() {
+    let loops = "{% for a in range(9999) %}{% for b in range(9999) %}{% endfor %}{% endfor %}";
+    assert!(failure(&format!("    run: [echo, \"{loops}\"]")).contains("it takes too long to evaluate"));
+    let long = "{% for a in range(9999) %}{{ 'x' * 1000 }}{% endfor %}";
+    assert!(failure(&format!("    run: [echo, \"{long}\"]")).contains("the text is longer than"));
+    let large = "{{ 'x' * 2000000 }}";
+    assert!(failure(&format!("    run: [echo, \"{large}\"]")).contains("larger than"));
+    let many = "    with_items: \"{{ range(60000) | list + range(60000) | list }}\"\n    run: [echo]";
+    assert!(failure(many).contains("more than the 100000 allowed"));
+}
+
+#[test]
+fn conditions_skip() {
+    assert_eq!(step("    run: [echo]\n    when: \"{{ steps.first.output.flag }}\""), Evaluation::Skipped);
+    assert!(matches!(
+        step("    run: [echo]\n    when: \"{{ steps.first.state == 'succeeded' }}\""),
+        Evaluation::Order(_)
+    ));
+}
+
+#[test]
+fn loops_give_their_list_and_then_their_items() {
+    let flow = flow(
+        "    with_items: \"{{ steps.first.output.json }}\"\n    run: [echo, \"{{ item.id }}/{{ index }}\", \"{{ inputs.url }}\"]",
+    );
+    let Evaluation::List { items, count: 2 } = evaluate_step(&flow, 1, &scope()) else { panic!() };
+    let items = json_of(&items);
+    let Evaluation::Items(orders) = evaluate_items(&flow, 1, &scope(), 40, items.as_array().unwrap()) else {
+        panic!()
+    };
+    let texts: Vec<String> = orders.iter().map(|order| argv(order).remove(1)).collect();
+    assert_eq!(texts, ["7/40", "8/41"]);
+    let failed = evaluate_items(&flow, 1, &scope(), 3, &[json!({ "id": 1 }), json!({})]);
+    let error = "step `it`, item 4: `run[1]`: `item.id` is undefined".to_owned();
+    assert_eq!(failed, Evaluation::Failed { error });
+}
+
+#[test]
+fn a_literal_list_keeps_its_types() {
+    let Evaluation::List { items, count: 3 } =
+        step("    with_items: [1, two, \"{{ inputs.rows }}\"]\n    run: [echo]")
+    else {
+        panic!()
+    };
+    assert_eq!(json_of(&items), json!([1, "two", [1, "two", 3.5]]));
+}
+
+#[test]
+fn waits_end_at_a_time() {
+    for (wait, micros) in [
+        ("30s", 31_000_000),
+        ("1.5", 2_500_000),
+        ("\"{{ 2 * 60 }}\"", 121_000_000),
+        ("1970-01-01T00:00:09Z", 9_000_000),
+    ] {
+        assert_eq!(step(&format!("    wait: {wait}")), Evaluation::Until(Moment(micros)), "{wait}");
+    }
+}
+
+#[test]
+fn outputs_keep_their_types() {
+    let flow = flow(
+        "    run: [echo]\noutputs:\n  list: \"{{ steps.first.output.json }}\"\n  text: \"{{ run.id }}!\"\n  n: 3",
+    );
+    let Evaluation::Outputs(outputs) = evaluate_outputs(&flow, &scope()) else { panic!() };
+    assert_eq!(json_of(&outputs), json!({ "list": [{ "id": 7 }, { "id": 8 }], "text": "run_1!", "n": 3 }));
+}
+
+fn action(text: &str) -> Arc<Action> {
+    let mut document = parse("action.yaml", text).unwrap_or_else(|errors| panic!("{}", errors.render(false)));
+    Arc::new(document.actions.remove(0))
+}
+
+#[test]
+fn actions_see_their_inputs_and_nothing_else() {
+    let call = flow("    action: say\n    inputs: { what: \"{{ inputs.url }}\" }");
+    let text = "action: say\ninputs:\n  what: { type: string, required: true }\n  loud: { type: boolean, default: true }\nkey: \"{{ inputs.what }}\"\n";
+    let run = action(&format!("{text}run: [say, \"{{{{ inputs.loud }}}}\"]\n"));
+    let with = |callee| Scope { callee, ..scope() };
+    let Evaluation::Order(rendered) = evaluate_step(&call, 1, &with(Callee::Action(run.clone()))) else {
+        panic!()
+    };
+    assert_eq!(
+        (argv(&rendered), rendered.key.unwrap().as_str()),
+        (vec!["say".to_owned(), "true".to_owned()], "http://x/?a=1&b=<2>")
+    );
+    let Evaluation::Order(rendered) = evaluate_step(&call, 1, &with(Callee::Action(action(text)))) else {
+        panic!()
+    };
+    let inputs = json!({ "what": "http://x/?a=1&b=<2>", "loud": true });
+    assert_eq!(json_of(&rendered.order), json!({ "function": { "action": "say", "inputs": inputs } }));
+    let wrong = flow("    action: say\n    inputs: { what: 3, lout: 1 }");
+    let error = "step `it`: action `say`: input `what` must be text, not an integer; there is no input `lout`; did you mean `loud`?";
+    assert_eq!(
+        evaluate_step(&wrong, 1, &with(Callee::Action(run))),
+        Evaluation::Failed { error: error.to_owned() }
+    );
+}
+
+#[test]
+fn sub_flows_get_checked_inputs() {
+    let call = flow("    flow: child\n    inputs: { rows: \"{{ inputs.rows }}\" }");
+    let Evaluation::SubFlow { inputs } = evaluate_step(&call, 1, &scope()) else { panic!() };
+    assert_eq!(json_of(&inputs), json!({ "rows": [1, "two", 3.5] }));
+    let child = Callee::Flow(Arc::new(flow("    run: [echo]")));
+    let Evaluation::SubFlow { inputs } = evaluate_step(&call, 1, &Scope { callee: child, ..scope() }) else {
+        panic!()
+    };
+    assert_eq!(json_of(&inputs), json!({ "rows": [1, "two", 3.5], "url": null }));
+}
+
+#[test]
+fn only_what_is_needed_is_asked_for() {
+    let flow = flow(
+        "    with_items: \"{{ steps.first.output.json }}\"\n    when: \"{{ steps.first.state == 'failed' }}\"\n    run: [echo, \"{{ item }}\"]\noutputs: { n: \"{{ steps.it.output[1:] }}\", e: \"{{ steps.first.error }}\" }",
+    );
+    assert_eq!(steps_needed(&flow, Part::Step(1)), [Needed { step: 0, output: true }]);
+    assert_eq!(steps_needed(&flow, Part::Items(1)), []);
+    assert_eq!(
+        steps_needed(&flow, Part::Outputs),
+        [Needed { step: 0, output: false }, Needed { step: 1, output: true }]
+    );
+    assert_eq!(steps_needed(&flow, Part::Step(9)), []);
+}
