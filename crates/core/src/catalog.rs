@@ -3,11 +3,12 @@
 use crate::admission::{Ask, Gauge, Level, LimitKey, Quota, Rate};
 use crate::ids::{Name, NodeId};
 use crate::model::{
-    ActionPolicy, Each, Flow, LEASE, LimitsDocument, MatchRule, Origin, QuotaPolicy, RatePolicy, Requirement,
-    Rule,
+    Action, ActionPolicy, Each, Flow, LEASE, LimitsDocument, MatchRule, Origin, QuotaPolicy, RatePolicy,
+    Requirement, Rule,
 };
 use crate::protocol::{LimitValue, Override};
 use crate::time::Span;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -75,7 +76,7 @@ pub struct Setting {
 #[derive(Debug, Default)]
 pub(crate) struct Catalog {
     flows: BTreeMap<Name, BTreeMap<u32, Arc<Plan>>>,
-    actions: BTreeMap<Name, Arc<ActionPolicy>>,
+    actions: BTreeMap<Name, Arc<Action>>,
     pub limits: LimitsDocument,
     pub settings: BTreeMap<LimitKey, Setting>,
     /// The newest version of any flow.
@@ -100,17 +101,20 @@ impl Catalog {
         self.flows.entry(flow.name.clone()).or_default().insert(version, Arc::new(Plan::new(flow)));
     }
 
-    pub fn action(&self, name: &Name) -> Arc<ActionPolicy> {
-        self.actions.get(name).cloned().unwrap_or_else(|| Arc::new(ActionPolicy::silent(name.clone())))
+    /// What holds for an action, whether or not anybody declared it.
+    pub fn action(&self, name: &Name) -> Cow<'_, ActionPolicy> {
+        match self.actions.get(name) {
+            Some(action) => Cow::Borrowed(&action.policy),
+            None => Cow::Owned(ActionPolicy::silent(name.clone())),
+        }
     }
 
-    pub fn set_action(&mut self, policy: ActionPolicy) {
-        self.actions.insert(policy.action.clone(), Arc::new(policy));
+    pub fn definition(&self, name: &Name) -> Option<&Arc<Action>> {
+        self.actions.get(name)
     }
 
-    /// Names of actions that were declared.
-    pub fn actions(&self) -> impl Iterator<Item = &Arc<ActionPolicy>> {
-        self.actions.values()
+    pub fn set_action(&mut self, action: Arc<Action>) {
+        self.actions.insert(action.policy.action.clone(), action);
     }
 
     // ---- values in force
@@ -231,7 +235,7 @@ impl Catalog {
 
     /// The action's own bounds, then those of the most specific pattern that has one; each part by itself.
     pub fn each(&self, action: &Name) -> Each {
-        let own = self.actions.get(action).map(|policy| policy.each.clone()).unwrap_or_default();
+        let own = self.actions.get(action).map(|action| action.policy.each.clone()).unwrap_or_default();
         let mut rules: Vec<&MatchRule> =
             self.limits.actions.iter().filter(|rule| rule.matches(action.as_str())).collect();
         rules.sort_by_key(|rule| std::cmp::Reverse(rule.specificity()));
@@ -273,7 +277,7 @@ impl Catalog {
             rule.map(|rule| rule.origin.clone())
         };
         let of_action = |action: &Name| {
-            let own = self.actions.get(action).map(|policy| policy.origin.clone());
+            let own = self.actions.get(action).map(|action| action.policy.origin.clone());
             let rules = self.limits.actions.iter().filter(|rule| rule.matches(action.as_str()));
             own.or_else(|| rules.max_by_key(|rule| rule.specificity()).map(|rule| rule.origin.clone()))
         };

@@ -5,6 +5,7 @@ use crate::catalog::Catalog;
 use crate::classes::Classes;
 use crate::ids::{Epoch, Name, NodeId, RunId, TaskId};
 use crate::lines::ActionLine;
+use crate::model::{Action, Flow};
 use crate::nodes::{Node, Run, Step};
 use crate::planted::Planted;
 use crate::protocol::{Answer, Command, Effect, Output, Refusal, Write};
@@ -13,6 +14,7 @@ use crate::timers::Timers;
 use crate::workers::Workers;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// How many steps or items one command opens, skips or cancels; the rest follows with the next.
 pub const SLICE: u32 = 256;
@@ -219,6 +221,15 @@ impl Core {
             Some(Node::Step(step)) => self.is_paused(step.run),
             None => false,
         }
+    }
+
+    /// The newest version of a flow that is not newer than `version`, for whoever renders its templates.
+    pub fn flow(&self, name: &Name, version: u32) -> Option<Arc<Flow>> {
+        self.catalog.flow(name.as_str(), version).map(|(_, plan)| plan.flow.clone())
+    }
+
+    pub fn action(&self, name: &Name) -> Option<Arc<Action>> {
+        self.catalog.definition(name).cloned()
     }
 
     pub fn node_of(&self, id: RunId) -> Option<NodeId> {

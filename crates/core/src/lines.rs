@@ -43,18 +43,18 @@ impl Durations {
 impl Core {
     /// Refuses a newcomer to a full line, or makes room for it by dropping who has waited longest.
     pub(crate) fn make_room_in_line(&mut self, action: &Name, now: Moment) -> Result<(), Refusal> {
-        let policy = self.catalog.action(action);
+        let line = self.catalog.action(action).line;
         let length = self.lines.get(action).map_or(0, |line| line.unstarted.len());
-        if length < policy.line.max_length as usize {
+        if length < line.max_length as usize {
             return Ok(());
         }
         let oldest = self.lines.get(action).and_then(|line| line.unstarted.first().copied());
-        match (policy.line.when_full, oldest) {
+        match (line.when_full, oldest) {
             (WhenFull::DropOldest, Some(oldest)) => {
                 self.end_unstarted(oldest, State::Refused, Some("dropped from a full line".to_owned()), now);
                 Ok(())
             }
-            _ => Err(Refusal::LineFull { action: action.clone(), max_length: policy.line.max_length }),
+            _ => Err(Refusal::LineFull { action: action.clone(), max_length: line.max_length }),
         }
     }
 

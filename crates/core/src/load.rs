@@ -56,7 +56,7 @@ impl Core {
         for row in &snapshot.declared {
             match row.clone() {
                 DeclaredRow::Flow { version, flow } => self.catalog.add_flow(version, flow),
-                DeclaredRow::Action(policy) => self.catalog.set_action(policy),
+                DeclaredRow::Action(action) => self.catalog.set_action(action),
                 DeclaredRow::Limits(limits) => self.catalog.limits = limits,
             }
         }

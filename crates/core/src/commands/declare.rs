@@ -20,10 +20,10 @@ impl Core {
                 self.write(Write::Declared(Box::new(DeclaredRow::Flow { version, flow })));
             }
         }
-        for policy in declare.actions {
-            if *self.catalog.action(&policy.action) != policy {
-                self.catalog.set_action(policy.clone());
-                self.write(Write::Declared(Box::new(DeclaredRow::Action(policy))));
+        for action in declare.actions.into_iter().map(Arc::new) {
+            if self.catalog.definition(&action.policy.action) != Some(&action) {
+                self.catalog.set_action(action.clone());
+                self.write(Write::Declared(Box::new(DeclaredRow::Action(action))));
             }
         }
         if let Some(limits) = declare.limits.filter(|limits| *limits != self.catalog.limits) {

@@ -15,6 +15,8 @@ pub enum Order {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cwd: Option<String>,
     },
+    /// A function that a worker registered under the action's name; it reads its inputs itself.
+    Function { action: Name },
 }
 
 /// Which of a worker's two kinds of slots an attempt takes.

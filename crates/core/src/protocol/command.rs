@@ -3,7 +3,7 @@
 use super::{Evaluation, Heartbeat, Lease, Outcome, Payload, Question};
 use crate::admission::{LimitKey, Skills, SlotCounts};
 use crate::ids::{Name, NodeId, RunId, TaskId};
-use crate::model::{ActionPolicy, Flow, LimitsDocument, QuotaPolicy, RatePolicy};
+use crate::model::{Action, Flow, LimitsDocument, QuotaPolicy, RatePolicy};
 use crate::time::Moment;
 use serde::{Deserialize, Serialize};
 
@@ -39,7 +39,7 @@ pub enum Command {
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Declare {
     pub flows: Vec<Flow>,
-    pub actions: Vec<ActionPolicy>,
+    pub actions: Vec<Action>,
     pub limits: Option<LimitsDocument>,
 }
 

@@ -3,7 +3,7 @@
 use super::{Payload, Rendered};
 use crate::admission::{LimitKey, Quota, Rate, Skills, SlotCounts};
 use crate::ids::{Epoch, Name, NodeId, RunId, TaskId};
-use crate::model::{ActionPolicy, Flow, LimitsDocument};
+use crate::model::{Action, Flow, LimitsDocument};
 use crate::protocol::{Lease, LimitValue};
 use crate::state::State;
 use crate::time::{Moment, Span};
@@ -275,7 +275,7 @@ pub enum Pace {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub enum DeclaredRow {
     Flow { version: u32, flow: Arc<Flow> },
-    Action(ActionPolicy),
+    Action(Arc<Action>),
     Limits(LimitsDocument),
 }
 

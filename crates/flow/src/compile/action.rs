@@ -7,7 +7,7 @@ use super::{flow, inputs, policy, work};
 use crate::problem::{Problem, quoted};
 use crate::template::Names;
 use crate::yaml::Node;
-use tidegate_core::model::{Action, ActionPolicy, ActionWork};
+use tidegate_core::model::{Action, ActionPolicy, ActionWork, MAX_LOSSES, Requirement, Retry};
 
 const FIELDS: [&str; 14] = [
     "action",
@@ -50,6 +50,13 @@ pub(super) fn compile(
         when_busy: policy::when_busy(cx, &fields),
         line: policy::line(cx, fields.get("line")),
         pools: pools::demands(cx, fields.get("pools"), pools),
+        needs: match work {
+            ActionWork::Run(_) => Requirement::process(),
+            ActionWork::Function => Requirement::function(name.clone()?),
+        },
+        retry: Retry::ONCE,
+        max_losses: MAX_LOSSES,
+        timeout: None,
         origin: cx.origin(head.key_span),
         action: name?,
     };
