@@ -146,6 +146,11 @@ impl Core {
         std::mem::take(&mut self.out)
     }
 
+    /// How many writes wait to be taken.
+    pub fn pending_writes(&self) -> usize {
+        self.out.writes.len()
+    }
+
     /// The next number that will be given out. An entry carries it, so that no number is given twice.
     pub fn next(&self) -> u64 {
         self.next

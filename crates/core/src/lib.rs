@@ -11,6 +11,7 @@ mod classes;
 mod commands;
 mod core;
 mod crowd;
+pub mod explain;
 mod family;
 pub mod ids;
 mod leases;

@@ -186,8 +186,7 @@ impl Core {
         };
         let start_by = body.start_by.filter(|_| life.started.is_none());
         let entered = life.entered || parallel.is_none();
-        let step =
-            Step { run, index: body.index, accepted, start_by, class: None, entered, kind, since: accepted };
+        let step = Step { run, index: body.index, start_by, class: None, entered, kind, since: accepted };
         self.nodes.insert(node, Node::Step(Box::new(step)));
         if let Some(at) = start_by {
             self.timers.set(at, TaskId::node(node), Alarm::StartBy);

@@ -105,7 +105,6 @@ pub(crate) struct Run {
     pub key: Option<Name>,
     pub tags: Vec<(Name, Name)>,
     pub idempotency: Option<Box<Idempotency>>,
-    pub accepted: Moment,
     pub since: Moment,
     pub state: RunState,
     /// The class by which it waits or holds at run level; a sub-flow's run has none.
@@ -159,7 +158,6 @@ pub(crate) enum StepState {
 pub(crate) struct Step {
     pub run: NodeId,
     pub index: u32,
-    pub accepted: Moment,
     pub start_by: Option<Moment>,
     /// What it holds at step level, or waits in before it has entered.
     pub class: Option<ClassId>,

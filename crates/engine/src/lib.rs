@@ -1,1 +1,13 @@
-//! The engine: writer, leadership, projector.
+//! The engine: one writer over one core, who may write, and the shell that does what they say.
+//!
+//! [`Writer`] and [`Server`] are step functions: inputs and the time go in, things to do come out. They do no I/O
+//! and start no threads, so that the simulator steps the very code that runs in production; [`shell`] is the thin
+//! layer that performs what they ask for.
+
+pub mod clock;
+pub mod server;
+pub mod writer;
+
+pub use clock::EngineClock;
+pub use server::{Input, Output, Server};
+pub use writer::{Released, Ticket, Writer};

@@ -191,7 +191,7 @@ impl Limit {
     }
 
     /// How long from `now` until `units` are there, if time alone brings them.
-    pub(super) fn available_at(&self, units: i64, now: Moment) -> Option<Moment> {
+    pub(crate) fn available_at(&self, units: i64, now: Moment) -> Option<Moment> {
         let units = u32::try_from(units).ok()?;
         match &self.gauge {
             Gauge::Rate(rate) => Some(rate.available_at(units)),

@@ -299,7 +299,6 @@ impl Run {
             key: body.key,
             tags: body.tags,
             idempotency: body.idempotency.map(Box::new),
-            accepted: now,
             since: now,
             state: RunState::Waiting,
             class: None,

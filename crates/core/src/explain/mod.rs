@@ -1,0 +1,450 @@
+//! Why a task waits: from the same code that decides. Every limit that refuses it now, who holds it, its place in
+//! line, what it waited for so far, and when it is expected to start.
+
+mod render;
+
+pub use render::render;
+
+use crate::admission::{ClassId, Demand, Gauge, LimitId, LimitKey, Rank};
+use crate::core::Core;
+use crate::ids::{Name, NodeId, TaskId};
+use crate::model::Origin;
+use crate::nodes::{Kind, Node, RunState, Step, StepState, Work, WorkState};
+use crate::protocol::Override;
+use crate::state::State;
+use crate::time::{Moment, Span};
+
+/// Everything there is to say about a task that is open.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Explanation {
+    pub name: String,
+    pub state: State,
+    pub since: Moment,
+    pub now: Moment,
+    pub priority: i8,
+    pub tags: Vec<(Name, Name)>,
+    pub reason: Reason,
+    /// Limits that refuse it now, in the order in which they are tried.
+    pub blockers: Vec<Blocker>,
+    pub estimate: Option<Estimate>,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+pub enum Reason {
+    /// Something refuses it: see the blockers.
+    Blocked,
+    /// Nothing refuses it; so many of its kind stand before it.
+    InLine {
+        ahead: u64,
+    },
+    Paused,
+    /// It or its run starts at this time.
+    Scheduled {
+        until: Moment,
+    },
+    /// Steps that have to end before.
+    After(Vec<Name>),
+    /// Its condition and inputs are being worked out.
+    Evaluating,
+    Running {
+        worker: Option<Name>,
+        lease_left: Option<Span>,
+        stopping: bool,
+    },
+    /// A loop: what is left of it.
+    Items {
+        count: u32,
+        ended: u32,
+        running: u32,
+    },
+    /// A sub-flow runs inside it.
+    Inside,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+pub struct Blocker {
+    pub limit: LimitKey,
+    pub why: Why,
+    pub units: u32,
+    /// Tasks that come before it at this limit: of its own class, and heads of better-ranked ones.
+    pub ahead: u64,
+    pub holders: Vec<Holder>,
+    pub origin: Origin,
+    pub declared: Option<u64>,
+    pub set: Option<Override>,
+    /// How long its class was parked here since it waits.
+    pub waited: Span,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+pub enum Why {
+    /// So many of so many units are used, and so many set aside for those before it.
+    Full {
+        capacity: u64,
+        used: u64,
+        set_aside: u64,
+    },
+    Paused,
+    /// Lowered below what it needs, or closed.
+    TooSmall {
+        capacity: u64,
+    },
+    /// A rate or quota: more comes at this time.
+    Pace {
+        next: Moment,
+    },
+    /// No connected worker fits.
+    NoWorker,
+    /// All fitting slots are taken.
+    SlotsTaken {
+        slots: u64,
+    },
+}
+
+#[derive(Clone, PartialEq, Debug)]
+pub struct Holder {
+    pub name: String,
+    pub units: u32,
+    pub since: Moment,
+    pub worker: Option<Name>,
+    pub lease_left: Option<Span>,
+}
+
+/// From measured durations; nothing is promised.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Estimate {
+    pub likely: Span,
+    pub unlikely: Span,
+}
+
+impl Core {
+    /// Explains a task that is open, or a step of an open run that is not yet.
+    pub fn explain(&self, task: TaskId, now: Moment) -> Option<Explanation> {
+        let Some(node) = self.nodes.get(&task.node) else { return self.explain_unopened(task.node, now) };
+        let (state, since, reason, class) = match node {
+            Node::Job(job) => self.explain_work(task, &job.work, now),
+            Node::Run(run) => {
+                let reason = match run.state {
+                    RunState::Scheduled(until) => Reason::Scheduled { until },
+                    RunState::Waiting => Reason::Blocked,
+                    RunState::Running => {
+                        Reason::Running { worker: None, lease_left: None, stopping: run.stop.is_some() }
+                    }
+                };
+                (run.state.state(), run.since, reason, run.class)
+            }
+            Node::Step(step) => self.explain_step(task, step, now)?,
+        };
+        Some(self.explanation(task, state, since, reason, class, now))
+    }
+
+    fn explanation(
+        &self,
+        task: TaskId,
+        state: State,
+        since: Moment,
+        reason: Reason,
+        class: Option<ClassId>,
+        now: Moment,
+    ) -> Explanation {
+        let rank = self.rank(task);
+        let waits = state == State::Waiting && matches!(reason, Reason::Blocked);
+        let class = class.filter(|_| waits);
+        let blockers = class.map_or_else(Vec::new, |class| self.blockers(class, rank, since, now));
+        let reason = match (reason, class) {
+            (Reason::Blocked, _) if self.is_paused(task.node) => Reason::Paused,
+            (Reason::Blocked, Some(class)) if blockers.is_empty() => {
+                Reason::InLine { ahead: self.admission.class(class).ahead_of(rank) }
+            }
+            (reason, _) => reason,
+        };
+        let estimate = class.and_then(|_| self.estimate(task.node, &blockers, now));
+        let (priority, tags) = (rank.priority(), self.tags_of(task.node));
+        let name = self.name(task);
+        Explanation { name, state, since, now, priority, tags, reason, blockers, estimate }
+    }
+
+    fn explain_work(
+        &self,
+        task: TaskId,
+        work: &Work,
+        now: Moment,
+    ) -> (State, Moment, Reason, Option<ClassId>) {
+        let reason = match &work.at {
+            WorkState::Scheduled(until) => Reason::Scheduled { until: *until },
+            WorkState::Waiting => Reason::Blocked,
+            WorkState::Running(running) => Reason::Running {
+                worker: Some(running.worker.clone()),
+                lease_left: Some(running.until.since(now)),
+                stopping: running.stop.is_some(),
+            },
+        };
+        // A job waits since it was accepted, whatever happened in between.
+        let since = match self.nodes.get(&task.node) {
+            Some(Node::Job(job)) if work.tally.started == 0 && matches!(work.at, WorkState::Waiting) => {
+                job.accepted.max(work.since)
+            }
+            _ => work.since,
+        };
+        (work.state(), since, reason, Some(work.class))
+    }
+
+    fn explain_step(
+        &self,
+        task: TaskId,
+        step: &Step,
+        now: Moment,
+    ) -> Option<(State, Moment, Reason, Option<ClassId>)> {
+        if !step.entered {
+            return Some((State::Waiting, step.since, Reason::Blocked, step.class));
+        }
+        Some(match (&step.kind, task.index()) {
+            (Kind::Plain { work: Some(work), .. }, None) => self.explain_work(task, work, now),
+            (Kind::Loop(items), Some(index)) => match items.items.get(&index) {
+                Some(work) => self.explain_work(task, work, now),
+                None => {
+                    let segment = items.segment_of(index)?;
+                    (State::Waiting, step.since, Reason::Blocked, Some(segment.class))
+                }
+            },
+            (Kind::Loop(items), None) => {
+                let running = items.items.values().filter(|work| work.running().is_some()).count() as u32;
+                let reason = Reason::Items { count: items.count, ended: items.ended.total(), running };
+                (State::Running, step.since, reason, None)
+            }
+            (Kind::Wait { until }, None) => {
+                (State::Scheduled, step.since, Reason::Scheduled { until: *until }, None)
+            }
+            (Kind::SubFlow { .. }, None) => (State::Running, step.since, Reason::Inside, None),
+            _ => return None,
+        })
+    }
+
+    /// A step whose turn has not come.
+    fn explain_unopened(&self, node: NodeId, now: Moment) -> Option<Explanation> {
+        let (run_node, run) = self.run_around(node)?;
+        let index = (node.0 - run_node.0 - 1) as usize;
+        let flow = &run.plan.flow;
+        let reason = match run.steps.get(index)? {
+            StepState::Ended(_) => return None,
+            StepState::Asking | StepState::Ready | StepState::Open => Reason::Evaluating,
+            StepState::Blocked(_) => {
+                let open = |&&before: &&u32| !matches!(run.steps[before as usize], StepState::Ended(_));
+                let names = flow.steps[index].after.iter().filter(open);
+                Reason::After(names.map(|&before| flow.steps[before as usize].name.clone()).collect())
+            }
+        };
+        Some(Explanation {
+            name: format!("{}/{}", self.name(TaskId::node(run_node)), flow.steps[index].name),
+            state: State::Waiting,
+            since: run.since,
+            now,
+            priority: run.priority,
+            tags: run.tags.clone(),
+            reason,
+            blockers: Vec::new(),
+            estimate: None,
+        })
+    }
+
+    fn run_around(&self, node: NodeId) -> Option<(NodeId, &crate::nodes::Run)> {
+        self.nodes.iter().find_map(|(&id, record)| match record {
+            Node::Run(run) if id < node && node.0 <= id.0 + run.steps.len() as u64 => Some((id, &**run)),
+            _ => None,
+        })
+    }
+
+    // ---- blockers
+
+    fn blockers(&self, class: ClassId, rank: Rank, since: Moment, now: Moment) -> Vec<Blocker> {
+        let record = self.admission.class(class);
+        let waited = record.waited_under(since, now);
+        let parked = record.place().map(|place| place.at);
+        let ahead = record.ahead_of(rank);
+        let refusing = record.demands.iter().enumerate().filter_map(|(at, demand)| {
+            let why = self.why(*demand, rank, now);
+            // Who stands behind others of its kind waits for what they are parked under.
+            let why =
+                why.or_else(|| (ahead > 0 && parked == Some(at)).then(|| self.fullness(*demand, rank, now)));
+            Some(self.blocker(*demand, why?, rank, ahead, waited[at], now))
+        });
+        refusing.collect()
+    }
+
+    /// Why a limit refuses this rank now, if it does.
+    fn why(&self, demand: Demand, rank: Rank, now: Moment) -> Option<Why> {
+        let limit = self.admission.limit(demand.limit);
+        if limit.paused {
+            return Some(Why::Paused);
+        }
+        if self.admission.sends_aside(demand.limit, demand.units) {
+            return Some(match limit.key {
+                LimitKey::Slot(_) => Why::NoWorker,
+                _ => Why::TooSmall { capacity: limit.capacity() },
+            });
+        }
+        let refuses = !self.admission.accepts(demand.limit, rank, demand.units, now);
+        refuses.then(|| self.fullness(demand, rank, now))
+    }
+
+    fn fullness(&self, demand: Demand, rank: Rank, now: Moment) -> Why {
+        let limit = self.admission.limit(demand.limit);
+        match (&limit.gauge, &limit.key) {
+            (Gauge::Units { capacity, used }, _) => {
+                let set_aside =
+                    capacity.saturating_sub(*used) as i64 - self.admission.free_for(demand.limit, rank, now);
+                Why::Full { capacity: *capacity, used: *used, set_aside: set_aside.max(0) as u64 }
+            }
+            (_, LimitKey::Slot(need)) => Why::SlotsTaken { slots: self.admission.slots().capacity(need) },
+            _ => Why::Pace { next: limit.available_at(i64::from(demand.units), now).unwrap_or(now) },
+        }
+    }
+
+    fn blocker(
+        &self,
+        demand: Demand,
+        why: Why,
+        rank: Rank,
+        ahead: u64,
+        waited: Span,
+        now: Moment,
+    ) -> Blocker {
+        let limit = self.admission.limit(demand.limit);
+        let better = self.admission.standing_before(demand.limit, rank);
+        Blocker {
+            limit: limit.key.clone(),
+            why,
+            units: demand.units,
+            ahead: ahead + better,
+            holders: self.holders(demand.limit, now),
+            origin: self.catalog.origin(&limit.key),
+            declared: self.declared_capacity(&limit.key),
+            set: self.catalog.settings.get(&limit.key).and_then(|setting| setting.set.clone()),
+            waited,
+        }
+    }
+
+    fn declared_capacity(&self, key: &LimitKey) -> Option<u64> {
+        match key {
+            LimitKey::Pool(pool) => self.catalog.pool(pool).map(|pool| u64::from(pool.slots)),
+            LimitKey::Runs => self.catalog.limits.runs.map(u64::from),
+            LimitKey::Action(action) | LimitKey::ActionKey { action, .. } => {
+                self.catalog.each(action).concurrency.map(u64::from)
+            }
+            _ => None,
+        }
+    }
+
+    /// Who holds units of a limit, longest first.
+    fn holders(&self, limit: LimitId, now: Moment) -> Vec<Holder> {
+        let mut holders = Vec::new();
+        for (&node, record) in &self.nodes {
+            match record {
+                Node::Job(job) => holders.extend(self.holder(TaskId::node(node), &job.work, limit, now)),
+                Node::Run(run) if run.state == RunState::Running => {
+                    holders.extend(self.outer_holder(node, run.class, run.since, limit));
+                }
+                Node::Run(_) => {}
+                Node::Step(step) => {
+                    if step.entered {
+                        holders.extend(self.outer_holder(node, step.class, step.since, limit));
+                    }
+                    match &step.kind {
+                        Kind::Plain { work: Some(work), .. } => {
+                            holders.extend(self.holder(TaskId::node(node), work, limit, now));
+                        }
+                        Kind::Loop(items) => {
+                            holders.extend(items.items.iter().filter_map(|(&index, work)| {
+                                self.holder(TaskId::item(node, index), work, limit, now)
+                            }))
+                        }
+                        _ => {}
+                    }
+                }
+            }
+        }
+        holders.sort_by(|a, b| (a.since, &a.name).cmp(&(b.since, &b.name)));
+        holders
+    }
+
+    fn units_held(&self, class: ClassId, limit: LimitId) -> Option<u32> {
+        let demands = self.admission.class(class).demands.iter();
+        demands.clone().find(|demand| demand.limit == limit).map(|demand| demand.units)
+    }
+
+    fn holder(&self, task: TaskId, work: &Work, limit: LimitId, now: Moment) -> Option<Holder> {
+        let running = work.running()?;
+        Some(Holder {
+            units: self.units_held(work.class, limit)?,
+            name: self.name(task),
+            since: running.granted,
+            worker: Some(running.worker.clone()),
+            lease_left: Some(running.until.since(now)),
+        })
+    }
+
+    fn outer_holder(
+        &self,
+        node: NodeId,
+        class: Option<ClassId>,
+        since: Moment,
+        limit: LimitId,
+    ) -> Option<Holder> {
+        let units = self.units_held(class?, limit)?;
+        Some(Holder { name: self.name(TaskId::node(node)), units, since, worker: None, lease_left: None })
+    }
+
+    // ---- names, tags, estimates
+
+    /// The name that people use: `run_…/step#3`.
+    pub fn name(&self, task: TaskId) -> String {
+        match self.nodes.get(&task.node) {
+            Some(Node::Job(job)) => job.id.to_string(),
+            Some(Node::Run(run)) => match (run.id, run.parent) {
+                (Some(id), _) => id.to_string(),
+                (None, Some(step)) => self.name(TaskId::node(step)),
+                (None, None) => format!("{task:?}"),
+            },
+            Some(Node::Step(step)) => {
+                let outer = self.name(TaskId::node(step.run));
+                let name = self.step_model(task.node).map_or("?", |model| model.name.as_str());
+                match task.index() {
+                    Some(index) => format!("{outer}/{name}#{index}"),
+                    None => format!("{outer}/{name}"),
+                }
+            }
+            None => format!("{task:?}"),
+        }
+    }
+
+    fn tags_of(&self, node: NodeId) -> Vec<(Name, Name)> {
+        match self.nodes.get(&node) {
+            Some(Node::Run(run)) => match run.parent {
+                Some(step) => self.tags_of(step),
+                None => run.tags.clone(),
+            },
+            Some(Node::Step(step)) => self.tags_of(step.run),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Time is known for paces; for units it follows from how long such work took so far, if it did.
+    fn estimate(&self, node: NodeId, blockers: &[Blocker], now: Moment) -> Option<Estimate> {
+        let durations =
+            self.timed_as(node).and_then(|name| self.lines.get(&name)).map(|line| &line.durations);
+        let mut longest = Estimate { likely: Span::ZERO, unlikely: Span::ZERO };
+        for blocker in blockers {
+            let (likely, unlikely) = match blocker.why {
+                Why::Paused | Why::TooSmall { .. } | Why::NoWorker => return None,
+                Why::Pace { next } => (next.since(now), next.since(now)),
+                Why::Full { capacity: slots, .. } | Why::SlotsTaken { slots } => {
+                    let rounds = (blocker.ahead + 1).div_ceil(slots.max(1));
+                    (durations?.percentile(50)?.times(rounds), durations?.percentile(90)?.times(rounds))
+                }
+            };
+            longest.likely = longest.likely.max(likely);
+            longest.unlikely = longest.unlikely.max(unlikely);
+        }
+        Some(longest)
+    }
+}

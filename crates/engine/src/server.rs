@@ -1,0 +1,269 @@
+//! A server: follows until it may lead, loads, writes while it leads, and starts over when it may not any more.
+//!
+//! The memory of a leader is a cache of the store. When it can no longer be trusted (deposed, a foreign entry, a
+//! damaged handle) it is thrown away, and everybody who waits for an answer is told to ask again.
+
+use crate::clock::EngineClock;
+use crate::writer::{Released, Ticket, Writer};
+use std::sync::Arc;
+use tidegate_core::Core;
+use tidegate_core::ids::Name;
+use tidegate_core::protocol::{Answer, Command, Effect};
+use tidegate_core::time::{Moment, Span};
+use tidegate_store::{Commit, Entry, Loaded, StoreError, Term};
+
+/// How long a lead lasts without being extended, and how often it is.
+pub const LEAD: Span = Span::seconds(4);
+const EXTEND_EVERY: Span = Span::seconds(1);
+/// How often a follower tries to lead.
+const TRY_EVERY: Span = Span::millis(500);
+/// How long to wait before an unknown commit is asked about again.
+const ASK_AGAIN: Span = Span::millis(20);
+
+/// What happened: a command came in, or the store answered.
+#[derive(Debug)]
+pub enum Input {
+    Command {
+        ticket: Ticket,
+        command: Command,
+    },
+    Led(Result<Option<Term>, StoreError>),
+    Loaded(Result<Loaded, StoreError>),
+    Committed(Result<Commit, StoreError>),
+    /// Nothing, but time has passed.
+    Tick,
+    /// Stop leading, at once.
+    Resign,
+}
+
+/// What is to be done. At most one of the first four is under way at a time for leading and one for committing.
+#[derive(Debug)]
+pub enum Output {
+    /// Ask the store for the lead, or to extend this one.
+    Lead {
+        mine: Option<u32>,
+        lease: Span,
+    },
+    Load,
+    Commit(Arc<Entry>),
+    Resign {
+        term: u32,
+    },
+    /// `None`: nobody knows what became of it; ask again, at this server or another.
+    Answer {
+        ticket: Ticket,
+        answer: Option<Answer>,
+    },
+    Effect(Effect),
+    /// This entry is durable now.
+    Written(Arc<Entry>),
+    /// The handle of the store is damaged: open it anew.
+    Reopen,
+}
+
+#[derive(Debug)]
+enum Role {
+    Follower,
+    Loading { term: u32 },
+    Leader(Box<Writer>),
+}
+
+/// Makes the core of a new leader. The simulator gives one with other rules, or a planted bug.
+pub type MakeCore = Box<dyn Fn(u32) -> Core + Send>;
+
+pub struct Server {
+    name: Name,
+    clock: EngineClock,
+    role: Role,
+    make_core: MakeCore,
+    /// A question about the lead is with the store.
+    asking: bool,
+    /// Local time at which to ask about the lead next.
+    ask_at: Moment,
+    /// Local time at which to repeat an unknown commit.
+    repeat_at: Option<Moment>,
+    resigned: bool,
+}
+
+impl Server {
+    pub fn new(name: Name) -> Self {
+        Server::with_core(name, Box::new(Core::new))
+    }
+
+    pub fn with_core(name: Name, make_core: MakeCore) -> Self {
+        Server {
+            name,
+            clock: EngineClock::default(),
+            role: Role::Follower,
+            make_core,
+            asking: false,
+            ask_at: Moment(i64::MIN),
+            repeat_at: None,
+            resigned: false,
+        }
+    }
+
+    pub fn name(&self) -> &Name {
+        &self.name
+    }
+
+    pub fn leads(&self) -> bool {
+        matches!(self.role, Role::Leader(_))
+    }
+
+    pub fn core(&self) -> Option<&Core> {
+        match &self.role {
+            Role::Leader(writer) => Some(writer.core()),
+            _ => None,
+        }
+    }
+
+    /// Engine time at a local time.
+    pub fn engine_time(&self, local: Moment) -> Moment {
+        self.clock.at(local)
+    }
+
+    /// Takes in what happened, and says what is to be done.
+    pub fn handle(&mut self, input: Input, local: Moment, out: &mut Vec<Output>) {
+        match input {
+            Input::Command { ticket, command } => self.take_command(ticket, command, out),
+            Input::Led(result) => self.led(result, local, out),
+            Input::Loaded(result) => self.loaded(result, local, out),
+            Input::Committed(result) => self.committed(result, local, out),
+            Input::Tick => {}
+            Input::Resign => self.resign(out),
+        }
+        self.go_on(local, out);
+    }
+
+    fn take_command(&mut self, ticket: Ticket, command: Command, out: &mut Vec<Output>) {
+        let taken = match &mut self.role {
+            Role::Leader(writer) => writer.push(ticket, command),
+            _ => false,
+        };
+        if !taken {
+            out.push(Output::Answer { ticket, answer: None });
+        }
+    }
+
+    fn led(&mut self, result: Result<Option<Term>, StoreError>, local: Moment, out: &mut Vec<Output>) {
+        self.asking = false;
+        let term = match result {
+            Ok(term) => term,
+            Err(StoreError::Unknown(_)) => return,
+            Err(_) => {
+                self.step_down(out);
+                out.push(Output::Reopen);
+                return;
+            }
+        };
+        match (term, &self.role) {
+            (Some(term), Role::Leader(writer)) if writer.term() == term.term => {
+                self.clock.set(term.clock, local);
+                self.ask_at = local + EXTEND_EVERY;
+            }
+            (Some(term), _) if !self.resigned => {
+                self.step_down(out);
+                self.clock.set(term.clock, local);
+                self.ask_at = local + EXTEND_EVERY;
+                self.role = Role::Loading { term: term.term };
+                out.push(Output::Load);
+            }
+            (Some(term), _) => out.push(Output::Resign { term: term.term }),
+            (None, Role::Follower) => {}
+            (None, _) => self.step_down(out),
+        }
+    }
+
+    fn loaded(&mut self, result: Result<Loaded, StoreError>, local: Moment, out: &mut Vec<Output>) {
+        let Role::Loading { term } = self.role else { return };
+        match result {
+            Ok(loaded) => {
+                let core = (self.make_core)(term).loaded(loaded.snapshot, self.clock.at(local));
+                self.role = Role::Leader(Box::new(Writer::new(core, term, loaded.sequence)));
+            }
+            Err(StoreError::Unknown(_)) => out.push(Output::Load),
+            Err(_) => {
+                self.step_down(out);
+                out.push(Output::Reopen);
+            }
+        }
+    }
+
+    fn committed(&mut self, result: Result<Commit, StoreError>, local: Moment, out: &mut Vec<Output>) {
+        let Role::Leader(writer) = &mut self.role else { return };
+        match result {
+            Ok(Commit::Done) => {
+                let (next, released) = writer.committed();
+                release(released, out);
+                out.extend(next.map(Output::Commit));
+            }
+            Ok(Commit::Foreign | Commit::Deposed) => self.step_down(out),
+            // Ask again, do not guess.
+            Err(StoreError::Unknown(_)) => self.repeat_at = Some(local + ASK_AGAIN),
+            Err(_) => {
+                self.step_down(out);
+                out.push(Output::Reopen);
+            }
+        }
+    }
+
+    fn resign(&mut self, out: &mut Vec<Output>) {
+        self.resigned = true;
+        if let Role::Leader(writer) = &self.role {
+            out.push(Output::Resign { term: writer.term() });
+        }
+        self.step_down(out);
+    }
+
+    /// Gives up what is in memory. A follower asks for the lead again in its own time.
+    fn step_down(&mut self, out: &mut Vec<Output>) {
+        self.repeat_at = None;
+        if let Role::Leader(writer) = std::mem::replace(&mut self.role, Role::Follower) {
+            out.extend(writer.give_up().into_iter().map(|ticket| Output::Answer { ticket, answer: None }));
+        }
+    }
+
+    /// Does what the time says, and whatever the writer has ready.
+    fn go_on(&mut self, local: Moment, out: &mut Vec<Output>) {
+        if local >= self.ask_at && !self.asking && !self.resigned {
+            self.asking = true;
+            let (mine, next) = match &self.role {
+                Role::Leader(writer) => (Some(writer.term()), EXTEND_EVERY),
+                Role::Loading { term } => (Some(*term), EXTEND_EVERY),
+                Role::Follower => (None, TRY_EVERY),
+            };
+            self.ask_at = local + next;
+            out.push(Output::Lead { mine, lease: LEAD });
+        }
+        let now = self.clock.at(local);
+        let Role::Leader(writer) = &mut self.role else { return };
+        if self.repeat_at.is_some_and(|at| at <= local) {
+            self.repeat_at = None;
+            out.extend(writer.in_flight().cloned().map(Output::Commit));
+        }
+        while writer.next_wake().is_some_and(|at| at <= now) {
+            let (entry, released) = writer.step(now);
+            release(released, out);
+            out.extend(entry.map(Output::Commit));
+        }
+    }
+
+    /// Local time at which to call [`Server::handle`] with a tick, if nothing happens before.
+    pub fn next_wake(&self) -> Option<Moment> {
+        let lead = Some(self.ask_at).filter(|_| !self.asking && !self.resigned);
+        let writer = match &self.role {
+            Role::Leader(writer) => writer.next_wake().map(|at| self.clock.local(at)),
+            _ => None,
+        };
+        [lead, writer, self.repeat_at].into_iter().flatten().min()
+    }
+}
+
+fn release(released: Released, out: &mut Vec<Output>) {
+    out.extend(released.entry.map(Output::Written));
+    out.extend(
+        released.answers.into_iter().map(|(ticket, answer)| Output::Answer { ticket, answer: Some(answer) }),
+    );
+    out.extend(released.effects.into_iter().map(Output::Effect));
+}
