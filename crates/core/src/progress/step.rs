@@ -91,7 +91,6 @@ impl Core {
         let step = Step {
             run: run_node,
             index,
-            accepted: now,
             start_by,
             class: None,
             entered: false,
