@@ -3,6 +3,7 @@
 //! Pure: no I/O, no clock, no randomness, no async. Commands go in with the time; answers, writes and effects
 //! come out; the same commands always give the same decisions.
 
+pub mod attempts;
 pub mod ids;
 pub mod model;
 pub mod protocol;
