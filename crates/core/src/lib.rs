@@ -4,6 +4,7 @@
 //! come out; the same commands always give the same decisions.
 
 pub mod admission;
+pub mod attempts;
 mod catalog;
 #[cfg(debug_assertions)]
 mod checks;

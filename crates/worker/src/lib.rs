@@ -1,1 +1,28 @@
-//! The worker: runs attempts.
+//! Runs attempts: processes under a guardian, functions inside this process.
+//!
+//! - [`worker`]: a worker, from joining the engine to leaving it; [`link`]: what the two say to each other
+//! - [`guardian`]: the child process that starts processes and ends them when the worker cannot
+//! - [`functions`]: functions of the embedding program, called by name; [`order`]: how an order names one
+//! - [`logs`]: output line by line; [`output`]: how much of it the result keeps
+//! - [`clock`]: the clock on which deadlines are told
+//!
+//! When an attempt starts, how long it may run and what is reported is decided in `tidegate_core::attempts`;
+//! this crate only carries it out.
+
+pub mod clock;
+pub mod functions;
+pub mod guardian;
+pub mod link;
+pub mod logs;
+pub mod order;
+mod outcome;
+pub mod output;
+mod processes;
+mod runner;
+pub mod worker;
+
+pub use functions::Functions;
+pub use guardian::GuardianCommand;
+pub use link::{EngineEnd, Join, Link, Slots, ToEngine, ToWorker, link};
+pub use logs::{LogLine, LogSink, Stream};
+pub use worker::{Control, Settings, Worker, WorkerError};

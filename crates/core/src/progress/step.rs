@@ -88,15 +88,7 @@ impl Core {
             payload,
             life: Life::new(State::Waiting),
         })));
-        let step = Step {
-            run: run_node,
-            index,
-            start_by,
-            class: None,
-            entered: false,
-            kind,
-            since: now,
-        };
+        let step = Step { run: run_node, index, start_by, class: None, entered: false, kind, since: now };
         self.nodes.insert(node, Node::Step(Box::new(step)));
         if let Some(at) = start_by {
             self.timers.set(at, TaskId::node(node), Alarm::StartBy);

@@ -1,0 +1,108 @@
+//! Functions inside the worker's own process, called by name.
+//!
+//! Stopping one drops its future at the next point where it waits. One that blocks its thread instead cannot
+//! be stopped from here, so functions must not block.
+
+use crate::outcome::failed;
+use std::collections::{BTreeMap, HashMap};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+use tidegate_core::ids::Name;
+use tidegate_core::protocol::{Lease, Outcome, Payload};
+use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
+
+pub type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+pub type Function = Arc<dyn Fn(Payload) -> BoxFuture<Outcome> + Send + Sync>;
+
+/// What a worker can be asked to call.
+#[derive(Clone, Default)]
+pub struct Functions(BTreeMap<Name, Function>);
+
+impl Functions {
+    pub fn register<F, R>(&mut self, name: impl Into<Name>, function: F)
+    where
+        F: Fn(Payload) -> R + Send + Sync + 'static,
+        R: Future<Output = Outcome> + Send + 'static,
+    {
+        self.0.insert(name.into(), Arc::new(move |input| Box::pin(function(input))));
+    }
+
+    pub fn names(&self) -> impl Iterator<Item = &Name> {
+        self.0.keys()
+    }
+}
+
+/// How long the end of the worker waits for functions that do not stop; these are left to run out, unreported.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// The calls under way.
+pub(crate) struct Calls {
+    functions: Functions,
+    running: JoinSet<Outcome>,
+    /// Only looked up, never walked through: its order decides nothing.
+    leases: HashMap<Id, Lease>,
+    aborts: BTreeMap<Lease, AbortHandle>,
+}
+
+impl Calls {
+    pub(crate) fn new(functions: Functions) -> Calls {
+        Calls { functions, running: JoinSet::new(), leases: HashMap::new(), aborts: BTreeMap::new() }
+    }
+
+    /// The error is a sentence.
+    pub(crate) fn start(&mut self, lease: Lease, function: &Name, input: Payload) -> Result<(), String> {
+        let function = self
+            .functions
+            .0
+            .get(function)
+            .ok_or_else(|| format!("no function `{function}` is registered on this worker"))?;
+        let abort = self.running.spawn(function(input));
+        self.leases.insert(abort.id(), lease);
+        self.aborts.insert(lease, abort);
+        Ok(())
+    }
+
+    pub(crate) fn stop(&self, lease: Lease) {
+        if let Some(abort) = self.aborts.get(&lease) {
+            abort.abort();
+        }
+    }
+
+    /// The next call that ends; `None` if none is under way. May be dropped and called again.
+    pub(crate) async fn next(&mut self) -> Option<(Lease, Outcome)> {
+        loop {
+            let (id, outcome) = match self.running.join_next_with_id().await? {
+                Ok((id, outcome)) => (id, outcome),
+                Err(error) => (error.id(), of_error(error)),
+            };
+            if let Some(lease) = self.leases.remove(&id) {
+                self.aborts.remove(&lease);
+                return Some((lease, outcome));
+            }
+        }
+    }
+
+    /// Stops all of them, and tells how they ended.
+    pub(crate) async fn close(&mut self) -> Vec<(Lease, Outcome)> {
+        self.running.abort_all();
+        let mut ended = Vec::new();
+        let _ = tokio::time::timeout(PATIENCE, async {
+            while let Some(end) = self.next().await {
+                ended.push(end);
+            }
+        })
+        .await;
+        ended
+    }
+}
+
+fn of_error(error: JoinError) -> Outcome {
+    if error.is_cancelled() {
+        return Outcome::Stopped;
+    }
+    let panic = error.into_panic();
+    let message =
+        panic.downcast_ref::<&str>().copied().or(panic.downcast_ref::<String>().map(String::as_str));
+    failed(format!("the function panicked: {}", message.unwrap_or("without a message")))
+}

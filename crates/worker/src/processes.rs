@@ -1,0 +1,171 @@
+//! The processes of a worker: asks the guardian to start and stop them, and makes outcomes of what it tells.
+//!
+//! A guardian is started with the first process and again after it died. When it dies, the worker kills the
+//! groups it knows of, and their attempts have failed: nobody would end them in time any more.
+
+use crate::guardian::GuardianCommand;
+use crate::guardian::handle::Handle;
+use crate::guardian::wire::{Command, Event, Id, Spawn, Stream};
+use crate::logs::{LogLine, LogSink};
+use crate::outcome::{failed, of_process};
+use crate::output::Capture;
+use rustix::process::{Pid, Signal, kill_process_group};
+use std::collections::{BTreeMap, VecDeque};
+use std::future::pending;
+use std::time::Duration;
+use tidegate_core::protocol::{Lease, Outcome};
+use tidegate_core::time::{Moment, Span};
+
+/// How long the end of the worker waits for a guardian that does not end; then it kills what it knows of itself.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// What is to run, and by when it must be over.
+pub(crate) struct ProcessOrder {
+    pub(crate) argv: Vec<String>,
+    pub(crate) env: BTreeMap<String, String>,
+    pub(crate) cwd: Option<String>,
+    pub(crate) deadline: Moment,
+    pub(crate) grace: Span,
+}
+
+struct Live {
+    lease: Lease,
+    /// Known once the guardian has said so.
+    leader: Option<Pid>,
+    capture: Capture,
+}
+
+pub(crate) struct Processes {
+    command: GuardianCommand,
+    logs: LogSink,
+    guardian: Option<Handle>,
+    live: BTreeMap<Id, Live>,
+    ids: BTreeMap<Lease, Id>,
+    next_id: Id,
+    /// Ended without the guardian saying so.
+    ended: VecDeque<(Lease, Outcome)>,
+}
+
+impl Processes {
+    pub(crate) fn new(command: GuardianCommand, logs: LogSink) -> Processes {
+        Processes {
+            command,
+            logs,
+            guardian: None,
+            live: BTreeMap::new(),
+            ids: BTreeMap::new(),
+            next_id: 0,
+            ended: VecDeque::new(),
+        }
+    }
+
+    pub(crate) fn start(&mut self, lease: Lease, order: ProcessOrder) {
+        let guardian = match &mut self.guardian {
+            Some(guardian) => guardian,
+            none => match Handle::start(&self.command) {
+                Ok(guardian) => none.insert(guardian),
+                Err(error) => {
+                    let program = self.command.program.display();
+                    let error = format!("this worker cannot start its guardian `{program}`: {error}");
+                    self.ended.push_back((lease, failed(error)));
+                    return;
+                }
+            },
+        };
+        let id = self.next_id;
+        self.next_id += 1;
+        let ProcessOrder { argv, env, cwd, deadline, grace } = order;
+        guardian.tell(Command::Spawn(Spawn { id, argv, env, cwd, deadline, grace }));
+        self.live.insert(id, Live { lease, leader: None, capture: Capture::new() });
+        self.ids.insert(lease, id);
+    }
+
+    pub(crate) fn extend(&self, lease: Lease, deadline: Moment) {
+        self.tell(lease, |id| Command::Extend { id, deadline });
+    }
+
+    pub(crate) fn stop(&self, lease: Lease) {
+        self.tell(lease, |id| Command::Stop { id });
+    }
+
+    fn tell(&self, lease: Lease, command: impl Fn(Id) -> Command) {
+        if let (Some(guardian), Some(&id)) = (&self.guardian, self.ids.get(&lease)) {
+            guardian.tell(command(id));
+        }
+    }
+
+    /// The next process that ends; waits for ever if there is none. May be dropped and called again.
+    pub(crate) async fn next(&mut self) -> (Lease, Outcome) {
+        loop {
+            if let Some(ended) = self.ended.pop_front() {
+                return ended;
+            }
+            let Some(guardian) = &mut self.guardian else { return pending().await };
+            match guardian.next().await {
+                Some(event) => self.heard(event),
+                None => self.guardian_died(),
+            }
+        }
+    }
+
+    fn heard(&mut self, event: Event) {
+        match event {
+            Event::Started { id, pid } => {
+                if let Some(live) = self.live.get_mut(&id) {
+                    live.leader = Pid::from_raw(pid);
+                }
+            }
+            Event::NotStarted { id, error } => self.end(id, |_| failed(error)),
+            Event::Line { id, stream, text, newline } => {
+                let Some(live) = self.live.get_mut(&id) else { return };
+                match stream {
+                    Stream::Stdout => live.capture.stdout.push(&text, newline),
+                    Stream::Stderr => live.capture.stderr.push(&text, newline),
+                }
+                (self.logs)(LogLine { lease: live.lease, stream, text, newline });
+            }
+            Event::Exited { id, exit } => self.end(id, |live| of_process(exit, &live.capture)),
+        }
+    }
+
+    fn end(&mut self, id: Id, outcome: impl FnOnce(&Live) -> Outcome) {
+        if let Some(live) = self.live.remove(&id) {
+            self.ids.remove(&live.lease);
+            self.ended.push_back((live.lease, outcome(&live)));
+        }
+    }
+
+    fn guardian_died(&mut self) {
+        self.guardian = None;
+        self.ids.clear();
+        for live in std::mem::take(&mut self.live).into_values() {
+            if let Some(leader) = live.leader {
+                // Nobody left is what is wanted.
+                let _ = kill_process_group(leader, Signal::KILL);
+            }
+            let error = "the guardian of its process died, so the process was killed";
+            self.ended.push_back((live.lease, failed(error)));
+        }
+    }
+
+    /// Kills everything, and tells how all that was left has ended.
+    pub(crate) async fn close(&mut self) -> Vec<(Lease, Outcome)> {
+        let told = tokio::time::timeout(PATIENCE, self.hear_out_guardian()).await;
+        if told.is_err() {
+            self.guardian_died();
+        }
+        let killed = std::mem::take(&mut self.live).into_values().map(|live| (live.lease, Outcome::Stopped));
+        self.ids.clear();
+        self.ended.drain(..).chain(killed).collect()
+    }
+
+    /// What it still says before it ends may be the ends of processes that came first.
+    async fn hear_out_guardian(&mut self) {
+        if let Some(mut guardian) = self.guardian.take() {
+            guardian.hang_up();
+            while let Some(event) = guardian.next().await {
+                self.heard(event);
+            }
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! Carries attempts out: as a process under the guardian, or as a function of this process.
+
+use crate::functions::{Calls, Functions};
+use crate::guardian::GuardianCommand;
+use crate::logs::LogSink;
+use crate::order::{self, Work};
+use crate::outcome::failed;
+use crate::processes::{ProcessOrder, Processes};
+use std::collections::{BTreeMap, VecDeque};
+use tidegate_core::ids::{RunId, TaskId};
+use tidegate_core::model::Order;
+use tidegate_core::protocol::{Attempt, Lease, Outcome};
+use tidegate_core::time::{Moment, Span};
+
+pub(crate) struct Runner {
+    processes: Processes,
+    calls: Calls,
+    /// Could not be started at all.
+    refused: VecDeque<(Lease, Outcome)>,
+}
+
+impl Runner {
+    pub(crate) fn new(guardian: GuardianCommand, functions: Functions, logs: LogSink) -> Runner {
+        Runner {
+            processes: Processes::new(guardian, logs),
+            calls: Calls::new(functions),
+            refused: VecDeque::new(),
+        }
+    }
+
+    /// However this goes, `next` gives its end exactly once.
+    pub(crate) fn start(&mut self, attempt: &Attempt, run: RunId, deadline: Moment, grace: Span) {
+        let lease = attempt.lease;
+        let started = order::read(&attempt.order).and_then(|work| match work {
+            Work::Call { function, input } => self.calls.start(lease, &function, input),
+            Work::Order(Order::Run { argv, mut env, cwd }) => {
+                env.extend(identity(attempt, run));
+                self.processes.start(lease, ProcessOrder { argv, env, cwd, deadline, grace });
+                Ok(())
+            }
+        });
+        if let Err(error) = started {
+            self.refused.push_back((lease, failed(error)));
+        }
+    }
+
+    /// Functions need no word of it: the worker itself ends them.
+    pub(crate) fn extend(&self, lease: Lease, deadline: Moment) {
+        self.processes.extend(lease, deadline);
+    }
+
+    pub(crate) fn stop(&self, lease: Lease) {
+        self.processes.stop(lease);
+        self.calls.stop(lease);
+    }
+
+    /// The next attempt that ends; waits for ever if there is none. May be dropped and called again.
+    pub(crate) async fn next(&mut self) -> (Lease, Outcome) {
+        if let Some(refused) = self.refused.pop_front() {
+            return refused;
+        }
+        tokio::select! {
+            Some(ended) = self.calls.next() => ended,
+            ended = self.processes.next() => ended,
+        }
+    }
+
+    /// Ends everything at once, and tells how all that was left has ended.
+    pub(crate) async fn close(&mut self) -> Vec<(Lease, Outcome)> {
+        let mut ended: Vec<_> = self.refused.drain(..).collect();
+        ended.extend(self.processes.close().await);
+        ended.extend(self.calls.close().await);
+        ended
+    }
+}
+
+/// What a process can know about itself. The task is the same for all attempts, so it serves as idempotency
+/// key; the epoch only grows, so it serves as fencing token. An order cannot change them.
+fn identity(attempt: &Attempt, run: RunId) -> BTreeMap<String, String> {
+    BTreeMap::from([
+        ("TIDEGATE_RUN".into(), run.to_string()),
+        ("TIDEGATE_TASK".into(), task(attempt.lease.task)),
+        ("TIDEGATE_ATTEMPT".into(), attempt.number.to_string()),
+        ("TIDEGATE_EPOCH".into(), attempt.lease.epoch.to_string()),
+    ])
+}
+
+/// `7`, and `7#1` for the second item of a loop.
+fn task(task: TaskId) -> String {
+    match task.index() {
+        None => task.node.0.to_string(),
+        Some(index) => format!("{}#{index}", task.node.0),
+    }
+}

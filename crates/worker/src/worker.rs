@@ -1,0 +1,232 @@
+//! A worker inside the engine's process: the [`Attempts`] machine with a clock, a runner and a link.
+//!
+//! It decides nothing about leases: it carries out what the machine says, and tells it what happened.
+
+use crate::clock;
+use crate::functions::Functions;
+use crate::guardian::GuardianCommand;
+use crate::link::{Join, Link, Slots, ToEngine, ToWorker};
+use crate::logs::{LogSink, discard};
+use crate::runner::Runner;
+use std::collections::BTreeMap;
+use tidegate_core::attempts::{Action, Attempts, GRACE};
+use tidegate_core::ids::{Name, RunId};
+use tidegate_core::model::Requirement;
+use tidegate_core::protocol::Lease;
+use tidegate_core::time::{Moment, Span};
+use tokio::sync::watch;
+
+/// Beyond the grace, this long is given to the last reports and acknowledgements of a worker that shuts down.
+const FAREWELL: Span = Span::seconds(1);
+
+/// What kind of worker to be.
+pub struct Settings {
+    pub name: Name,
+    /// Differs for every start of this worker.
+    pub incarnation: u64,
+    pub slots: Slots,
+    pub queues: Vec<Name>,
+    pub labels: Vec<Name>,
+    /// From SIGTERM to SIGKILL; at most a third of an attempt's lease.
+    pub grace: Span,
+    pub guardian: GuardianCommand,
+    pub functions: Functions,
+    pub logs: LogSink,
+}
+
+impl Settings {
+    /// One process a core, 256 functions, the default queue, no labels, no functions, no logs.
+    pub fn new(name: impl Into<Name>, incarnation: u64, guardian: GuardianCommand) -> Settings {
+        let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
+        Settings {
+            name: name.into(),
+            incarnation,
+            slots: Slots { process: cores, io: 256 },
+            queues: vec![Name::new(Requirement::DEFAULT_QUEUE)],
+            labels: Vec::new(),
+            grace: GRACE,
+            guardian,
+            functions: Functions::default(),
+            logs: discard(),
+        }
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum WorkerError {
+    #[error("the engine went away; everything this worker ran was stopped")]
+    EngineGone,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Phase {
+    Working,
+    Draining,
+    ShuttingDown,
+}
+
+/// Ends a worker from outside. Dropping it changes nothing.
+#[derive(Clone)]
+pub struct Control(watch::Sender<Phase>);
+
+impl Control {
+    /// Take nothing new, let what runs end, then leave.
+    pub fn drain(&self) {
+        self.advance(Phase::Draining);
+    }
+
+    /// Take nothing new, stop everything, hand it back and leave, all within the grace and a second.
+    pub fn shut_down(&self) {
+        self.advance(Phase::ShuttingDown);
+    }
+
+    fn advance(&self, to: Phase) {
+        self.0.send_if_modified(|phase| {
+            let later = *phase < to;
+            *phase = to.max(*phase);
+            later
+        });
+    }
+}
+
+pub struct Worker {
+    settings: Settings,
+    phase: watch::Sender<Phase>,
+}
+
+impl Worker {
+    pub fn new(settings: Settings) -> Worker {
+        Worker { settings, phase: watch::Sender::new(Phase::Working) }
+    }
+
+    pub fn control(&self) -> Control {
+        Control(self.phase.clone())
+    }
+
+    /// Works until told to end. When this returns, nothing that it started is running any more; dropped before
+    /// that, the guardian still ends the processes.
+    pub async fn run(self, link: Link) -> Result<(), WorkerError> {
+        let Settings { name, incarnation, slots, queues, labels, grace, guardian, functions, logs } =
+            self.settings;
+        let mut shell = Shell {
+            attempts: Attempts::new(name.clone(), incarnation, grace, clock::now()),
+            runs: BTreeMap::new(),
+            link,
+            phase: self.phase.subscribe(),
+            leave_by: Moment::MAX,
+            grace,
+            runner: Runner::new(guardian, functions.clone(), logs),
+        };
+        let functions = functions.names().cloned().collect();
+        shell.send(ToEngine::Join(Join { name, incarnation, slots, queues, labels, functions }));
+        let result = shell.work().await;
+        shell.leave().await;
+        result
+    }
+}
+
+struct Shell {
+    attempts: Attempts,
+    /// The runs of leases that have not been started. Only a heartbeat forgets those that never will be.
+    runs: BTreeMap<Lease, RunId>,
+    link: Link,
+    phase: watch::Receiver<Phase>,
+    leave_by: Moment,
+    grace: Span,
+    runner: Runner,
+}
+
+impl Shell {
+    async fn work(&mut self) -> Result<(), WorkerError> {
+        loop {
+            let now = clock::now();
+            let leaving = *self.phase.borrow() > Phase::Working;
+            if (leaving && self.attempts.is_empty()) || self.leave_by <= now {
+                return Ok(());
+            }
+            let wake = self.attempts.next_wake().min(self.leave_by);
+            tokio::select! {
+                Ok(()) = self.phase.changed() => self.enter_phase(),
+                message = self.link.inbox.recv() => match message {
+                    Some(message) => self.hear(message),
+                    None => return Err(WorkerError::EngineGone),
+                },
+                (lease, outcome) = self.runner.next() => {
+                    let actions = self.attempts.ended(lease, outcome, clock::now());
+                    self.perform(actions);
+                }
+                () = clock::sleep_until(wake) => {
+                    let actions = self.attempts.tick(clock::now());
+                    self.perform(actions);
+                }
+            }
+        }
+    }
+
+    /// Ends whatever is left and hands it back.
+    async fn leave(&mut self) {
+        let actions = self.attempts.shut_down(clock::now());
+        self.perform(actions);
+        for (lease, outcome) in self.runner.close().await {
+            let actions = self.attempts.ended(lease, outcome, clock::now());
+            self.perform(actions);
+        }
+        self.send(ToEngine::Leave);
+    }
+
+    fn enter_phase(&mut self) {
+        let phase = *self.phase.borrow_and_update();
+        let now = clock::now();
+        let actions = match phase {
+            Phase::Working => return,
+            Phase::Draining => self.attempts.drain(now),
+            Phase::ShuttingDown => {
+                self.leave_by = now + self.grace + FAREWELL;
+                self.attempts.shut_down(now)
+            }
+        };
+        self.send(ToEngine::Draining);
+        self.perform(actions);
+    }
+
+    fn hear(&mut self, message: ToWorker) {
+        let now = clock::now();
+        let actions = match message {
+            ToWorker::Attempt { attempt, run, granted } => {
+                self.runs.insert(attempt.lease, run);
+                self.attempts.received(attempt, Span::ZERO, granted, now)
+            }
+            ToWorker::Renewal { renewal, sent } => self.attempts.renewed(&renewal, sent, now),
+            ToWorker::Stop(lease) => self.attempts.stop(lease, now),
+            ToWorker::Reported(lease) => {
+                self.attempts.reported(lease, now);
+                Vec::new()
+            }
+        };
+        self.perform(actions);
+    }
+
+    fn perform(&mut self, actions: Vec<Action>) {
+        for action in actions {
+            match action {
+                Action::Start { attempt, deadline, grace } => {
+                    if let Some(run) = self.runs.remove(&attempt.lease) {
+                        self.runner.start(&attempt, run, deadline, grace);
+                    }
+                }
+                Action::Extend { lease, deadline } => self.runner.extend(lease, deadline),
+                Action::Stop { lease, .. } | Action::Abandon { lease } => self.runner.stop(lease),
+                Action::Report { lease, outcome } => self.send(ToEngine::Report { lease, outcome }),
+                Action::Heartbeat(heartbeat) => {
+                    self.runs.retain(|lease, _| heartbeat.has.contains(lease));
+                    self.send(ToEngine::Heartbeat { heartbeat, sent: clock::now() });
+                }
+            }
+        }
+    }
+
+    /// An engine that is gone shows as the end of the inbox.
+    fn send(&self, message: ToEngine) {
+        let _ = self.link.outbox.send(message);
+    }
+}
