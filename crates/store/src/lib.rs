@@ -3,6 +3,8 @@
 pub mod codec;
 pub mod contract;
 pub mod memory;
+pub mod sqlite;
 
 pub use contract::{Commit, Ended, Entry, Loaded, Store, StoreError, Term};
 pub use memory::MemoryStore;
+pub use sqlite::{SqliteReader, SqliteStore};
