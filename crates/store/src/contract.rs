@@ -3,6 +3,7 @@
 //! A store decides nothing. It knows one rule only, the fence: an entry of a leader that has been deposed, or that
 //! does not follow the last one, is not taken.
 
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use tidegate_core::ids::{Name, NodeId, TaskId};
 use tidegate_core::protocol::{Payload, Snapshot, Write};
@@ -10,7 +11,7 @@ use tidegate_core::state::State;
 use tidegate_core::time::{Moment, Span};
 
 /// One commit.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Entry {
     /// One more than that of the entry before it.
     pub sequence: u64,
@@ -83,9 +84,11 @@ pub trait Store: Send {
     /// the holder of `mine` keeps its term.
     fn lead(&mut self, server: &Name, mine: Option<u32>, lease: Span) -> Result<Option<Term>, StoreError>;
 
-    /// Gives the lead up, so that another need not wait for the lease to end.
+    /// Gives the lead up, so that another need not wait for the lease to end. With it goes the right to commit.
     fn resign(&mut self, term: u32) -> Result<(), StoreError>;
 
+    /// Makes an entry durable, whole or not at all. The first of these that holds is the answer: it is the last
+    /// entry already, `Done`; its term does not lead, `Deposed`; it does not follow the last entry, `Foreign`.
     fn commit(&mut self, entry: &Entry) -> Result<Commit, StoreError>;
 
     fn load(&mut self) -> Result<Loaded, StoreError>;

@@ -1,0 +1,2 @@
+-- What was declared, in that order.
+select definition from declared order by position

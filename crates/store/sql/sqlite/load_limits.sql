@@ -1,0 +1,2 @@
+-- What operators said about limits.
+select key, override, paused from limit_setting

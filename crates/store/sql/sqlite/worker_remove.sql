@@ -1,0 +1,2 @@
+-- A worker is gone.
+delete from worker where name = ?1

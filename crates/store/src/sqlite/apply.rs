@@ -1,0 +1,222 @@
+//! What each write does to the tables: one `match`, each arm one or two statements.
+//!
+//! The meaning is that of [`memory::Tables`](crate::memory::Tables); nothing is checked or decided here either.
+
+use super::columns::{Content, Json, Word, micros, signed};
+use super::sql;
+use crate::contract::Entry;
+use rusqlite::{Connection, Params};
+use tidegate_core::ids::{NodeId, TaskId};
+use tidegate_core::protocol::{
+    Body, DeclaredRow, GrantRow, Lease, LimitRow, NodeRow, Payload, Rendered, Stop, Tally, WorkerRow, Write,
+};
+use tidegate_core::state::State;
+use tidegate_core::time::Moment;
+
+/// Makes all of an entry's writes in the transaction that is open.
+pub fn apply(connection: &Connection, entry: &Entry, batch: &str) -> rusqlite::Result<()> {
+    let tables = Tables { connection };
+    entry.writes.iter().try_for_each(|write| tables.write(write))?;
+    let head = (signed(entry.sequence), batch, signed(entry.next), entry.now.0);
+    tables.run(sql!("head_set"), head).map(drop)
+}
+
+struct Tables<'a> {
+    connection: &'a Connection,
+}
+
+impl Tables<'_> {
+    fn run(&self, sql: &str, params: impl Params) -> rusqlite::Result<usize> {
+        self.connection.prepare_cached(sql)?.execute(params)
+    }
+
+    fn write(&self, write: &Write) -> rusqlite::Result<()> {
+        match write {
+            Write::NodeAdded(row) => self.add_node(row),
+            Write::ItemsAdded { step, from, items, at } => self.add_items(*step, *from, items, *at),
+            Write::Entered { node, state, at } => {
+                self.run(sql!("task_enter"), (id(*node), Word(*state), at.0)).map(drop)
+            }
+            Write::Granted { task, grant, number } => self.grant(*task, grant, *number),
+            Write::Moved { task, state, due, tally, error, at: _ } => {
+                self.move_to(*task, *state, *due, *tally, error.as_deref())
+            }
+            Write::Ended { task, state, output, error, at } => {
+                self.end(*task, *state, output.as_ref(), error.as_deref(), *at)
+            }
+            Write::ItemsEnded { step, from, to, state, at } => {
+                self.run(sql!("items_end"), (id(*step), from, to, Word(*state), at.0)).map(drop)
+            }
+            Write::Stopping { task, why, at: _ } => self.stop(*task, *why),
+            Write::Renewed { leases, until } => leases.iter().try_for_each(|lease| self.renew(lease, *until)),
+            Write::Ranked { node, priority, root } => {
+                self.run(sql!("task_rank"), (id(*node), priority, signed(*root))).map(drop)
+            }
+            Write::Paused { node, paused } => self.run(sql!("task_pause"), (id(*node), paused)).map(drop),
+            Write::LimitSet(row) => self.set_limit(row),
+            Write::PaceTaken { key, pace } => {
+                self.run(sql!("pace_set"), (Json(key), key.to_string(), Json(pace))).map(drop)
+            }
+            Write::Declared(row) => self.declare(row),
+            Write::WorkerJoined(row) => self.set_worker(row),
+            Write::WorkerGone { worker, at: _ } => {
+                self.run(sql!("worker_remove"), [worker.as_str()]).map(drop)
+            }
+        }
+    }
+
+    fn add_node(&self, row: &NodeRow) -> rusqlite::Result<()> {
+        let (kind, name, step, run) = match &row.body {
+            Body::Job(job) => ("job", Some(&job.action), None, Some(job.id)),
+            Body::Run(run) => ("run", Some(&run.flow), None, run.id),
+            Body::Step(step) => ("step", None, Some(step.index), None),
+        };
+        let (life, grant) = (&row.life, row.life.grant.as_ref());
+        self.run(
+            sql!("task_add"),
+            rusqlite::params![
+                id(row.node),
+                row.parent.map(id),
+                kind,
+                name.map(|name| name.as_str()),
+                step,
+                run.map(|run| run.to_string()),
+                Word(life.state),
+                row.priority,
+                signed(row.root),
+                row.accepted.0,
+                micros(life.due),
+                micros(life.started),
+                micros(life.ended),
+                life.tally.started,
+                life.tally.failures,
+                life.tally.losses,
+                grant.map(|grant| grant.worker.as_str()),
+                grant.map(|grant| grant.epoch.incarnation),
+                grant.map(|grant| signed(grant.epoch.grant)),
+                grant.map(|grant| grant.at.0),
+                grant.map(|grant| grant.until.0),
+                grant.map(|grant| signed(grant.length.0)),
+                life.stop.map(Word),
+                life.paused,
+                life.entered,
+                life.error,
+            ],
+        )?;
+        let spec = (id(row.node), Json(&row.body), row.payload.as_ref().map(Content));
+        self.run(sql!("task_spec_add"), spec).map(drop)
+    }
+
+    fn add_items(&self, step: NodeId, from: u32, items: &[Rendered], at: Moment) -> rusqlite::Result<()> {
+        let mut rows = self.connection.prepare_cached(sql!("item_add"))?;
+        let mut orders = self.connection.prepare_cached(sql!("item_order_add"))?;
+        for (index, item) in (from..).zip(items) {
+            rows.execute((id(step), index, item.key.as_ref().map(|key| key.as_str()), at.0))?;
+            orders.execute((id(step), index, Content(&item.order)))?;
+        }
+        Ok(())
+    }
+
+    fn grant(&self, task: TaskId, grant: &GrantRow, number: u32) -> rusqlite::Result<()> {
+        let GrantRow { epoch, worker, at, until, length } = grant;
+        let (worker, incarnation, grant) = (worker.as_str(), epoch.incarnation, signed(epoch.grant));
+        let (node, at, until, length) = (id(task.node), at.0, until.0, signed(length.0));
+        match task.index() {
+            None => {
+                let row = (node, number, worker, incarnation, grant, at, until, length);
+                self.run(sql!("task_grant"), row)
+            }
+            Some(index) => {
+                let row = (node, index, number, worker, incarnation, grant, at, until, length);
+                self.run(sql!("item_grant"), row)
+            }
+        }
+        .map(drop)
+    }
+
+    fn move_to(
+        &self,
+        task: TaskId,
+        state: State,
+        due: Option<Moment>,
+        tally: Tally,
+        error: Option<&str>,
+    ) -> rusqlite::Result<()> {
+        let (node, state, due) = (id(task.node), Word(state), micros(due));
+        let Tally { started, failures, losses } = tally;
+        match task.index() {
+            None => self.run(sql!("task_move"), (node, state, due, started, failures, losses, error)),
+            Some(index) => {
+                self.run(sql!("item_move"), (node, index, state, due, started, failures, losses, error))
+            }
+        }
+        .map(drop)
+    }
+
+    fn end(
+        &self,
+        task: TaskId,
+        state: State,
+        output: Option<&Payload>,
+        error: Option<&str>,
+        at: Moment,
+    ) -> rusqlite::Result<()> {
+        let (node, state) = (id(task.node), Word(state));
+        let changed = match task.index() {
+            None => self.run(sql!("task_end"), (node, state, at.0, error))?,
+            Some(index) => self.run(sql!("item_end"), (node, index, state, at.0, error))?,
+        };
+        let Some(output) = output.filter(|_| changed > 0).map(Content) else { return Ok(()) };
+        match task.index() {
+            None => self.run(sql!("task_output_add"), (node, output)),
+            Some(index) => self.run(sql!("item_output_add"), (node, index, output)),
+        }
+        .map(drop)
+    }
+
+    fn stop(&self, task: TaskId, why: Stop) -> rusqlite::Result<()> {
+        match task.index() {
+            None => self.run(sql!("task_stop"), (id(task.node), Word(why))),
+            Some(index) => self.run(sql!("item_stop"), (id(task.node), index, Word(why))),
+        }
+        .map(drop)
+    }
+
+    fn renew(&self, lease: &Lease, until: Moment) -> rusqlite::Result<()> {
+        let Lease { task, epoch } = lease;
+        let (node, incarnation, grant) = (id(task.node), epoch.incarnation, signed(epoch.grant));
+        match task.index() {
+            None => self.run(sql!("task_renew"), (node, incarnation, grant, until.0)),
+            Some(index) => self.run(sql!("item_renew"), (node, index, incarnation, grant, until.0)),
+        }
+        .map(drop)
+    }
+
+    /// A row that says nothing any more goes.
+    fn set_limit(&self, row: &LimitRow) -> rusqlite::Result<()> {
+        let LimitRow { key, set, paused } = row;
+        if set.is_none() && !paused {
+            return self.run(sql!("limit_clear"), [Json(key)]).map(drop);
+        }
+        self.run(sql!("limit_set"), (Json(key), key.to_string(), set.as_ref().map(Json), paused)).map(drop)
+    }
+
+    fn declare(&self, row: &DeclaredRow) -> rusqlite::Result<()> {
+        let (kind, name, version) = match row {
+            DeclaredRow::Flow { version, flow } => ("flow", flow.name.as_str(), *version),
+            DeclaredRow::Action(policy) => ("action", policy.action.as_str(), 0),
+            DeclaredRow::Limits(_) => ("limits", "", 0),
+        };
+        self.run(sql!("declare"), (kind, name, version, Json(row))).map(drop)
+    }
+
+    fn set_worker(&self, row: &WorkerRow) -> rusqlite::Result<()> {
+        let WorkerRow { worker, incarnation, skills, slots } = row;
+        let row = (worker.as_str(), signed(*incarnation), Json(skills), slots.process, slots.io);
+        self.run(sql!("worker_set"), row).map(drop)
+    }
+}
+
+fn id(node: NodeId) -> i64 {
+    signed(node.0)
+}

@@ -1,0 +1,156 @@
+//! What is read back. All of a load is of one moment, however many statements it takes.
+
+use super::columns::{Json, LIFE, Word, content, life, name, signed, unsigned};
+use super::sql;
+use crate::contract::{Ended, Loaded};
+use rusqlite::{Connection, OptionalExtension, Params, Row};
+use std::collections::BTreeMap;
+use tidegate_core::admission::{LimitKey, SlotCounts};
+use tidegate_core::ids::{Name, NodeId, TaskId};
+use tidegate_core::protocol::{ItemRow, LimitRow, NodeRow, Pace, Payload, Snapshot, WorkerRow};
+use tidegate_core::state::State;
+use tidegate_core::time::Moment;
+use tidegate_core::{LoopTally, RESIDENT};
+
+pub fn load(connection: &mut Connection) -> rusqlite::Result<Loaded> {
+    let connection = connection.transaction()?;
+    let read = |row: &Row| Ok((unsigned(row.get(0)?), unsigned(row.get(4)?), Moment(row.get(5)?)));
+    let (sequence, next, now) = connection.prepare_cached(sql!("head_get"))?.query_row([], read)?;
+    let snapshot = Snapshot {
+        nodes: all(&connection, sql!("load_nodes"), [RESIDENT as i64], node)?,
+        items: all(&connection, sql!("load_items"), [], item)?,
+        loops: loops(&connection)?,
+        limits: limits(&connection)?,
+        paces: paces(&connection)?,
+        declared: all(&connection, sql!("load_declared"), [], |row| Ok(row.get::<_, Json<_>>(0)?.0))?,
+        workers: all(&connection, sql!("load_workers"), [], worker)?,
+        next,
+        now,
+    };
+    Ok(Loaded { snapshot, sequence })
+}
+
+pub fn payload(connection: &Connection, task: TaskId) -> rusqlite::Result<Option<Payload>> {
+    let found = match task.index() {
+        None => {
+            let mut statement = connection.prepare_cached(sql!("task_payload_get"))?;
+            statement.query_row([signed(task.node.0)], |row| content(row, 0)).optional()?
+        }
+        Some(index) => {
+            let mut statement = connection.prepare_cached(sql!("item_payload_get"))?;
+            statement.query_row((signed(task.node.0), index), |row| content(row, 0)).optional()?
+        }
+    };
+    Ok(found.flatten())
+}
+
+pub fn ended(connection: &Connection, task: TaskId) -> rusqlite::Result<Option<Ended>> {
+    match task.index() {
+        None => {
+            let mut statement = connection.prepare_cached(sql!("task_ended_get"))?;
+            statement.query_row([signed(task.node.0)], how_it_ended).optional()
+        }
+        Some(index) => {
+            let items = ended_items(connection, task.node, index, index.saturating_add(1))?;
+            Ok(items.into_iter().next().map(|(_, ended)| ended))
+        }
+    }
+}
+
+pub fn ended_items(
+    connection: &Connection,
+    step: NodeId,
+    from: u32,
+    to: u32,
+) -> rusqlite::Result<Vec<(u32, Ended)>> {
+    let read = |row: &Row| Ok((row.get(4)?, how_it_ended(row)?));
+    all(connection, sql!("item_ended_get"), (signed(step.0), from, to), read)
+}
+
+fn all<T>(
+    connection: &Connection,
+    sql: &str,
+    params: impl Params,
+    read: impl FnMut(&Row) -> rusqlite::Result<T>,
+) -> rusqlite::Result<Vec<T>> {
+    connection.prepare_cached(sql)?.query_map(params, read)?.collect()
+}
+
+fn node(row: &Row) -> rusqlite::Result<NodeRow> {
+    Ok(NodeRow {
+        node: id(row, LIFE)?,
+        parent: row.get::<_, Option<i64>>(LIFE + 1)?.map(|parent| NodeId(unsigned(parent))),
+        root: unsigned(row.get(LIFE + 2)?),
+        priority: row.get(LIFE + 3)?,
+        accepted: Moment(row.get(LIFE + 4)?),
+        body: row.get::<_, Json<_>>(LIFE + 5)?.0,
+        payload: content(row, LIFE + 6)?,
+        life: life(row)?,
+    })
+}
+
+fn item(row: &Row) -> rusqlite::Result<ItemRow> {
+    Ok(ItemRow {
+        step: id(row, LIFE)?,
+        index: row.get(LIFE + 1)?,
+        key: name(row, LIFE + 2)?,
+        life: life(row)?,
+    })
+}
+
+fn loops(connection: &Connection) -> rusqlite::Result<BTreeMap<NodeId, (u32, LoopTally)>> {
+    let read = |row: &Row| {
+        let (state, is_ended, count): (Word<State>, bool, u32) = (row.get(1)?, row.get(2)?, row.get(3)?);
+        Ok((id(row, 0)?, state.0, is_ended, count))
+    };
+    let mut loops = BTreeMap::<NodeId, (u32, LoopTally)>::new();
+    for (step, state, is_ended, count) in all(connection, sql!("load_loops"), [], read)? {
+        let (rows, ended) = loops.entry(step).or_default();
+        *rows += count;
+        if is_ended {
+            (0..count).for_each(|_| ended.count(state));
+        }
+    }
+    Ok(loops)
+}
+
+/// In the order of their keys, which the database cannot compare.
+fn limits(connection: &Connection) -> rusqlite::Result<Vec<LimitRow>> {
+    let read = |row: &Row| {
+        let set = row.get::<_, Option<Json<_>>>(1)?.map(|set| set.0);
+        Ok(LimitRow { key: row.get::<_, Json<_>>(0)?.0, set, paused: row.get(2)? })
+    };
+    let mut limits = all(connection, sql!("load_limits"), [], read)?;
+    limits.sort_by(|a, b| a.key.cmp(&b.key));
+    Ok(limits)
+}
+
+fn paces(connection: &Connection) -> rusqlite::Result<Vec<(LimitKey, Pace)>> {
+    let read = |row: &Row| Ok((row.get::<_, Json<LimitKey>>(0)?.0, row.get::<_, Json<Pace>>(1)?.0));
+    let mut paces = all(connection, sql!("load_paces"), [], read)?;
+    paces.sort_by(|a, b| a.0.cmp(&b.0));
+    Ok(paces)
+}
+
+fn worker(row: &Row) -> rusqlite::Result<WorkerRow> {
+    Ok(WorkerRow {
+        worker: Name::from(row.get::<_, String>(0)?),
+        incarnation: unsigned(row.get(1)?),
+        skills: row.get::<_, Json<_>>(2)?.0,
+        slots: SlotCounts { process: row.get(3)?, io: row.get(4)? },
+    })
+}
+
+/// Reads the first columns of `task_ended_get.sql` and `item_ended_get.sql`.
+fn how_it_ended(row: &Row) -> rusqlite::Result<Ended> {
+    Ok(Ended {
+        state: row.get::<_, Word<_>>(0)?.0,
+        output: content(row, 1)?,
+        error: row.get(2)?,
+        attempts: row.get(3)?,
+    })
+}
+
+fn id(row: &Row, column: usize) -> rusqlite::Result<NodeId> {
+    Ok(NodeId(unsigned(row.get(column)?)))
+}

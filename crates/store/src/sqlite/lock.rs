@@ -1,0 +1,56 @@
+//! Who owns a file: a lock on the file beside it, which the operating system drops with the process.
+//!
+//! The lock file stays when its owner goes. Removing it would let two processes lock two files of one name.
+
+use crate::contract::StoreError;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, Read, Seek, Write};
+use std::path::{Path, PathBuf};
+
+#[derive(Debug)]
+pub struct Lock {
+    /// Locked as long as it is open.
+    _file: File,
+}
+
+impl Lock {
+    pub fn take(store: &Path) -> Result<Self, StoreError> {
+        let path = beside(store);
+        let broken = |error: io::Error| StoreError::Broken(format!("{}: {error}", path.display()));
+        let mut file = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .read(true)
+            .write(true)
+            .open(&path)
+            .map_err(broken)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(StoreError::InUse(owner(&mut file))),
+            Err(TryLockError::Error(error)) => return Err(broken(error)),
+        }
+        write_pid(&mut file).map_err(broken)?;
+        Ok(Lock { _file: file })
+    }
+}
+
+fn beside(store: &Path) -> PathBuf {
+    let mut name = store.as_os_str().to_owned();
+    name.push(".lock");
+    name.into()
+}
+
+fn write_pid(file: &mut File) -> io::Result<()> {
+    file.set_len(0)?;
+    file.rewind()?;
+    writeln!(file, "{}", std::process::id())
+}
+
+/// The owner writes its number after it has the lock, so a look in between finds none.
+fn owner(file: &mut File) -> String {
+    let mut pid = String::new();
+    match file.read_to_string(&mut pid) {
+        Ok(_) if !pid.trim().is_empty() => format!("process {}", pid.trim()),
+        _ => "its number is not known".to_owned(),
+    }
+}

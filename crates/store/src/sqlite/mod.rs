@@ -1,0 +1,162 @@
+//! A store in one SQLite file, for one process that owns it and any number that read it.
+//!
+//! Writes are applied directly: one transaction an entry, flushed to the disk before it is answered. Ownership is a
+//! lock that the operating system drops with the process, so there is no lease to wait for, and whoever opens the
+//! file may lead. A handle that met a broken disk refuses everything from then on: what its cache believes and what
+//! the disk holds may differ, and only a fresh handle finds out.
+
+mod apply;
+mod columns;
+mod fault;
+mod load;
+mod lock;
+mod migrations;
+mod open;
+mod reader;
+
+pub use reader::SqliteReader;
+
+use crate::contract::{Commit, Ended, Entry, Loaded, Store, StoreError, Term};
+use columns::unsigned;
+use lock::Lock;
+use rusqlite::{Connection, Row, Transaction, TransactionBehavior};
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+use tidegate_core::ids::{Name, NodeId, TaskId};
+use tidegate_core::protocol::Payload;
+use tidegate_core::time::{Moment, Span};
+
+/// The statement in `sql/sqlite/<name>.sql`.
+macro_rules! sql {
+    ($name:literal) => {
+        include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/sql/sqlite/", $name, ".sql"))
+    };
+}
+pub(crate) use sql;
+
+/// The owner's handle.
+#[derive(Debug)]
+pub struct SqliteStore {
+    /// Closed before the lock is let go.
+    connection: Connection,
+    /// Why nothing can be done any more.
+    broken: Option<String>,
+    _lock: Lock,
+}
+
+/// What the file says about its last entry and its leader.
+struct Head {
+    sequence: u64,
+    batch: String,
+    term: u32,
+    is_led: bool,
+}
+
+impl SqliteStore {
+    /// Opens a store, and makes it if it is not there. It is this process's alone until the handle is dropped.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, StoreError> {
+        let path = path.as_ref();
+        let lock = Lock::take(path)?;
+        let connection = open::owner(path)?;
+        Ok(SqliteStore { connection, broken: None, _lock: lock })
+    }
+
+    /// Opens a store to look at it, whether or not somebody owns it.
+    pub fn open_reader(path: impl AsRef<Path>) -> Result<SqliteReader, StoreError> {
+        SqliteReader::open(path.as_ref())
+    }
+
+    /// Works on the file, unless the handle is damaged, and notes it if that damages it.
+    fn with<T>(
+        &mut self,
+        work: impl FnOnce(&mut Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, StoreError> {
+        if let Some(why) = &self.broken {
+            return Err(StoreError::Broken(why.clone()));
+        }
+        work(&mut self.connection).map_err(fault::said).inspect_err(|error| {
+            if let StoreError::Broken(why) = error {
+                self.broken = Some(why.clone());
+            }
+        })
+    }
+}
+
+impl Store for SqliteStore {
+    /// Never refused: who has the file has the lead, for as long as it likes.
+    fn lead(&mut self, server: &Name, mine: Option<u32>, _lease: Span) -> Result<Option<Term>, StoreError> {
+        let term = self.with(|connection| {
+            let transaction = begin(connection)?;
+            let head = head(&transaction)?;
+            if head.is_led && mine == Some(head.term) {
+                return Ok(head.term);
+            }
+            let term = head.term + 1;
+            transaction.prepare_cached(sql!("lead"))?.execute((term, server.as_str()))?;
+            transaction.commit().map(|()| term)
+        })?;
+        Ok(Some(Term { term, clock: wall_clock() }))
+    }
+
+    fn resign(&mut self, term: u32) -> Result<(), StoreError> {
+        self.with(|connection| connection.prepare_cached(sql!("resign"))?.execute([term]).map(drop))
+    }
+
+    fn commit(&mut self, entry: &Entry) -> Result<Commit, StoreError> {
+        self.with(|connection| {
+            let transaction = begin(connection)?;
+            let last = head(&transaction)?;
+            let batch = format!("{:032x}", entry.batch);
+            if (entry.sequence, &batch) == (last.sequence, &last.batch) {
+                return Ok(Commit::Done);
+            }
+            if !last.is_led || entry.term != last.term {
+                return Ok(Commit::Deposed);
+            }
+            if entry.sequence != last.sequence + 1 {
+                return Ok(Commit::Foreign);
+            }
+            apply::apply(&transaction, entry, &batch)?;
+            transaction.commit().map(|()| Commit::Done)
+        })
+    }
+
+    fn load(&mut self) -> Result<Loaded, StoreError> {
+        self.with(load::load)
+    }
+
+    fn payload(&mut self, task: TaskId) -> Result<Option<Payload>, StoreError> {
+        self.with(|connection| load::payload(connection, task))
+    }
+
+    fn ended(&mut self, task: TaskId) -> Result<Option<Ended>, StoreError> {
+        self.with(|connection| load::ended(connection, task))
+    }
+
+    fn ended_items(&mut self, step: NodeId, from: u32, to: u32) -> Result<Vec<(u32, Ended)>, StoreError> {
+        self.with(|connection| load::ended_items(connection, step, from, to))
+    }
+}
+
+/// Takes the file's write lock at once, so that what is read in the transaction still holds when it writes.
+fn begin(connection: &mut Connection) -> rusqlite::Result<Transaction<'_>> {
+    connection.transaction_with_behavior(TransactionBehavior::Immediate)
+}
+
+fn head(connection: &Connection) -> rusqlite::Result<Head> {
+    let read = |row: &Row| {
+        Ok(Head {
+            sequence: unsigned(row.get(0)?),
+            batch: row.get(1)?,
+            term: row.get(2)?,
+            is_led: row.get::<_, Option<String>>(3)?.is_some(),
+        })
+    };
+    connection.prepare_cached(sql!("head_get"))?.query_row([], read)
+}
+
+/// The machine's clock is the store's: nobody else writes here.
+fn wall_clock() -> Moment {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Moment::default() + Span::from(since)
+}
