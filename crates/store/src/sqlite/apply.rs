@@ -204,7 +204,7 @@ impl Tables<'_> {
     fn declare(&self, row: &DeclaredRow) -> rusqlite::Result<()> {
         let (kind, name, version) = match row {
             DeclaredRow::Flow { version, flow } => ("flow", flow.name.as_str(), *version),
-            DeclaredRow::Action(policy) => ("action", policy.action.as_str(), 0),
+            DeclaredRow::Action(policy) => ("action", policy.policy.action.as_str(), 0),
             DeclaredRow::Limits(_) => ("limits", "", 0),
         };
         self.run(sql!("declare"), (kind, name, version, Json(row))).map(drop)
