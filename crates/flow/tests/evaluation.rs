@@ -228,7 +228,7 @@ fn actions_see_their_inputs_and_nothing_else() {
         panic!()
     };
     let inputs = json!({ "what": "http://x/?a=1&b=<2>", "loud": true });
-    assert_eq!(json_of(&rendered.order), json!({ "function": { "action": "say", "inputs": inputs } }));
+    assert_eq!(json_of(&rendered.order), json!({"call": {"function": "say", "input": inputs } }));
     let wrong = flow("    action: say\n    inputs: { what: 3, lout: 1 }");
     let error = "step `it`: action `say`: input `what` must be text, not an integer; there is no input `lout`; did you mean `loud`?";
     assert_eq!(

@@ -4,7 +4,8 @@ use crate::ids::Name;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Fully rendered work: nothing in it is a template any more. Stored and sent as JSON.
+/// Fully rendered work for a built-in runner: nothing in it is a template any more. Stored and sent as JSON. A call of
+/// a function is `{"call": {"function": …, "input": …}}` instead, so that its input is never read on the way.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Order {
@@ -15,8 +16,6 @@ pub enum Order {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cwd: Option<String>,
     },
-    /// A function that a worker registered under the action's name; it reads its inputs itself.
-    Function { action: Name },
 }
 
 /// Which of a worker's two kinds of slots an attempt takes.

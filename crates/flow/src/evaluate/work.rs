@@ -98,7 +98,7 @@ fn run(template: &Template, renderer: &Renderer) -> Result<Json, String> {
 
 /// The order for a function that a worker registered.
 fn function(action: &Name, inputs: Json) -> Json {
-    json!({ "function": { "action": action.as_str(), "inputs": inputs } })
+    json!({ "call": { "function": action.as_str(), "input": inputs } })
 }
 
 fn payload(value: &Json) -> Result<Payload, String> {
