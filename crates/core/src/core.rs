@@ -237,6 +237,15 @@ impl Core {
         self.catalog.definition(name).cloned()
     }
 
+    /// The public id of the root that a node belongs to.
+    pub fn root_id(&self, node: NodeId) -> Option<RunId> {
+        match self.nodes.get(&node)? {
+            Node::Job(job) => Some(job.id),
+            Node::Run(run) => run.id.or_else(|| self.root_id(run.parent?)),
+            Node::Step(step) => self.root_id(step.run),
+        }
+    }
+
     pub fn node_of(&self, id: RunId) -> Option<NodeId> {
         self.by_id.get(&id).copied()
     }

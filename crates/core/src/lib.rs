@@ -4,6 +4,7 @@
 //! come out; the same commands always give the same decisions.
 
 pub mod admission;
+mod asked;
 pub mod attempts;
 mod catalog;
 #[cfg(debug_assertions)]
@@ -29,6 +30,7 @@ mod timers;
 mod workers;
 mod works;
 
+pub use asked::{Asked, Called};
 pub use core::{Core, SLICE};
 pub use nodes::LoopTally;
 pub use progress::RESIDENT;

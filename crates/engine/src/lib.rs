@@ -6,8 +6,10 @@
 
 pub mod clock;
 pub mod server;
+pub mod shell;
 pub mod writer;
 
 pub use clock::EngineClock;
 pub use server::{Input, Output, Server};
+pub use shell::{Delivery, Engine, EngineError, Evaluate};
 pub use writer::{Released, Ticket, Writer};

@@ -123,10 +123,11 @@ impl Server {
         self.clock.at(local)
     }
 
-    /// Takes in what happened, and says what is to be done.
+    /// Takes in what happened, and says what is to be done. Commands are only taken in; the next tick applies
+    /// them, so that those that come together are committed together.
     pub fn handle(&mut self, input: Input, local: Moment, out: &mut Vec<Output>) {
         match input {
-            Input::Command { ticket, command } => self.take_command(ticket, command, out),
+            Input::Command { ticket, command } => return self.take_command(ticket, command, out),
             Input::Led(result) => self.led(result, local, out),
             Input::Loaded(result) => self.loaded(result, local, out),
             Input::Committed(result) => self.committed(result, local, out),

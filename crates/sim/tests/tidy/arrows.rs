@@ -17,7 +17,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("engine", &["core", "store", "wire"]),
     ("worker", &["core", "flow", "wire"]),
     ("server", &["core", "engine", "flow", "wire"]),
-    ("tidegate", &["engine", "worker", "flow"]),
+    ("tidegate", &["core", "store", "engine", "worker", "flow"]),
     ("cli", &["core", "flow", "store", "wire", "engine", "worker", "server", "tidegate"]),
     ("sim", &["core", "store", "engine", "wire"]),
     ("xtask", &["core", "flow", "store", "wire", "engine", "worker", "server", "tidegate", "cli", "sim"]),

@@ -224,7 +224,9 @@ fn is_same_thing(a: &DeclaredRow, b: &DeclaredRow) -> bool {
         (DeclaredRow::Flow { version, flow }, DeclaredRow::Flow { version: other, flow: second }) => {
             version == other && flow.name == second.name
         }
-        (DeclaredRow::Action(policy), DeclaredRow::Action(other)) => policy.policy.action == other.policy.action,
+        (DeclaredRow::Action(policy), DeclaredRow::Action(other)) => {
+            policy.policy.action == other.policy.action
+        }
         (DeclaredRow::Limits(_), DeclaredRow::Limits(_)) => true,
         (DeclaredRow::Flow { .. } | DeclaredRow::Action(_) | DeclaredRow::Limits(_), _) => false,
     }

@@ -1,0 +1,84 @@
+//! What somebody who renders templates has to know about a question.
+
+use crate::core::Core;
+use crate::ids::{NodeId, TaskId};
+use crate::model::{Action, Flow, Work};
+use crate::nodes::{Run, StepState};
+use crate::protocol::Question;
+use crate::state::State;
+use std::sync::Arc;
+
+/// A question with everything around it, except what only the store has.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    pub question: Question,
+    pub flow: Arc<Flow>,
+    pub run: NodeId,
+    /// The id that people know the run by; a sub-flow has that of its root.
+    pub run_name: String,
+    /// The task whose payload holds the run's inputs.
+    pub inputs: TaskId,
+    /// The step it is about, unless it is about the run's outputs.
+    pub step: Option<u32>,
+    /// For each step, how it ended, if it has.
+    pub ended: Vec<Option<State>>,
+    pub callee: Option<Called>,
+}
+
+/// The definition that a step names.
+#[derive(Clone, Debug)]
+pub enum Called {
+    Action(Arc<Action>),
+    Flow(Arc<Flow>),
+}
+
+impl Asked {
+    /// The task that is the step at `index` of the run.
+    pub fn step_task(&self, index: u32) -> TaskId {
+        TaskId::node(self.run.step(index as usize))
+    }
+}
+
+impl Core {
+    /// What to know about a question; nothing if it is not open any more.
+    pub fn asked(&self, question: Question) -> Option<Asked> {
+        let (run_node, step) = match question {
+            Question::Step { run, step } => (run, Some(step)),
+            Question::Items { step, .. } => self.step(step).map(|record| (record.run, Some(record.index)))?,
+            Question::Outputs { run } => (run, None),
+        };
+        let run = self.run(run_node)?;
+        let ended = |state: &StepState| match state {
+            StepState::Ended(state) => Some(*state),
+            _ => None,
+        };
+        let root = self.root_name(run_node, run);
+        Some(Asked {
+            question,
+            flow: run.plan.flow.clone(),
+            run: run_node,
+            run_name: root,
+            inputs: TaskId::node(run.parent.unwrap_or(run_node)),
+            step,
+            ended: run.steps.iter().map(ended).collect(),
+            callee: step.and_then(|step| self.called(run, step)),
+        })
+    }
+
+    fn root_name(&self, node: NodeId, run: &Run) -> String {
+        match run.parent.and_then(|step| self.step(step)) {
+            Some(step) => {
+                self.run(step.run).map_or_else(String::new, |outer| self.root_name(step.run, outer))
+            }
+            None => self.name(TaskId::node(node)),
+        }
+    }
+
+    fn called(&self, run: &Run, step: u32) -> Option<Called> {
+        match &run.plan.flow.steps.get(step as usize)?.work {
+            Work::Action { action, .. } => self.action(action).map(Called::Action),
+            Work::Flow { flow, .. } => self.flow(flow, run.version).map(Called::Flow),
+            Work::Run(_) | Work::Wait(_) => None,
+        }
+    }
+}

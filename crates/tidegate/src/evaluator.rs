@@ -1,0 +1,107 @@
+//! Answers the core's questions: loads what a template refers to, and lets the language render it.
+
+use serde_json::{Value as Json, json};
+use std::collections::BTreeMap;
+use tidegate_core::ids::TaskId;
+use tidegate_core::protocol::{Evaluation, Payload, Question};
+use tidegate_core::state::State;
+use tidegate_core::time::Moment;
+use tidegate_core::{Asked, Called};
+use tidegate_engine::Evaluate;
+use tidegate_flow::evaluate::{
+    Callee, Part, Scope, StepResult, evaluate_items, evaluate_outputs, evaluate_step, steps_needed,
+};
+use tidegate_store::{Ended, Reads, StoreError};
+
+pub(crate) struct Evaluator;
+
+impl Evaluate for Evaluator {
+    fn evaluate(&self, asked: &Asked, store: &mut dyn Reads) -> Result<Evaluation, StoreError> {
+        let step = asked.step.unwrap_or(0) as usize;
+        let part = match asked.question {
+            Question::Step { .. } => Part::Step(step),
+            Question::Items { .. } => Part::Items(step),
+            Question::Outputs { .. } => Part::Outputs,
+        };
+        let scope = scope(asked, part, store)?;
+        Ok(match asked.question {
+            Question::Step { .. } => evaluate_step(&asked.flow, step, &scope),
+            Question::Items { step: node, from, to } => {
+                let list = json(store.payload(TaskId::node(node))?.as_ref());
+                let items = list.as_array().map_or(&[][..], Vec::as_slice);
+                match items.get(from as usize..to as usize) {
+                    Some(items) => evaluate_items(&asked.flow, step, &scope, from, items),
+                    None => Evaluation::Failed { error: format!("the list has no items {from} to {to}") },
+                }
+            }
+            Question::Outputs { .. } => evaluate_outputs(&asked.flow, &scope),
+        })
+    }
+}
+
+fn scope(asked: &Asked, part: Part, store: &mut dyn Reads) -> Result<Scope, StoreError> {
+    let mut steps = BTreeMap::new();
+    for needed in steps_needed(&asked.flow, part) {
+        let Some(state) = asked.ended.get(needed.step as usize).copied().flatten() else { continue };
+        let result = step_result(asked, needed.step, state, needed.output, store)?;
+        steps.insert(asked.flow.steps[needed.step as usize].name.to_string(), result);
+    }
+    Ok(Scope {
+        inputs: json(store.payload(asked.inputs)?.as_ref()),
+        steps,
+        run: asked.run_name.clone(),
+        now: wall_clock(),
+        callee: match &asked.callee {
+            Some(Called::Action(action)) => Callee::Action(action.clone()),
+            Some(Called::Flow(flow)) => Callee::Flow(flow.clone()),
+            None => Callee::Unknown,
+        },
+    })
+}
+
+fn step_result(
+    asked: &Asked,
+    step: u32,
+    state: State,
+    output: bool,
+    store: &mut dyn Reads,
+) -> Result<StepResult, StoreError> {
+    let task = asked.step_task(step);
+    let ended = store.ended(task)?;
+    let error = ended.as_ref().and_then(|ended| ended.error.clone());
+    let output = match (output, &asked.flow.steps[step as usize].each) {
+        (false, _) => Json::Null,
+        (true, None) => json(ended.and_then(|ended| ended.output).as_ref()),
+        (true, Some(_)) => loop_output(task, store)?,
+    };
+    Ok(StepResult { state: state.to_string(), output, error })
+}
+
+/// `{items: [{state, output, error, attempts}], done, failed}`, in item order.
+pub(crate) fn loop_output(task: TaskId, store: &mut dyn Reads) -> Result<Json, StoreError> {
+    let items = store.ended_items(task.node, 0, u32::MAX)?;
+    let count = |wanted: fn(State) -> bool| items.iter().filter(|(_, ended)| wanted(ended.state)).count();
+    let done = count(|state| state == State::Succeeded);
+    let failed = count(|state| matches!(state, State::Failed | State::TimedOut));
+    let items: Vec<Json> = items.iter().map(|(_, ended)| item_output(ended)).collect();
+    Ok(json!({ "items": items, "done": done, "failed": failed }))
+}
+
+fn item_output(ended: &Ended) -> Json {
+    json!({
+        "state": ended.state.as_str(),
+        "output": json(ended.output.as_ref()),
+        "error": ended.error,
+        "attempts": ended.attempts,
+    })
+}
+
+pub(crate) fn json(payload: Option<&Payload>) -> Json {
+    payload.and_then(|payload| serde_json::from_slice(payload.bytes()).ok()).unwrap_or(Json::Null)
+}
+
+/// A `wait` step counts in wall time: it names a time of day, or a span from now.
+fn wall_clock() -> Moment {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    Moment(since.map_or(0, |since| i64::try_from(since.as_micros()).unwrap_or(i64::MAX)))
+}
