@@ -260,9 +260,10 @@ impl Shell {
                 let Some(run) = self.server.core().and_then(|core| core.root_id(lease.task.node)) else {
                     return;
                 };
+                // The worker counts from `age` ago, so all of the lease is left.
                 let age = self.server.engine_time(self.clock.now()).since(at).into();
                 let deliver = move |order| {
-                    let attempt = Attempt { lease, order, length, number };
+                    let attempt = Attempt { lease, order, length, left: length, number };
                     // A worker that is gone is noticed by its silence.
                     let _ = sender.send(Delivery::Attempt { attempt, run, age });
                 };

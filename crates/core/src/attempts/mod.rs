@@ -94,7 +94,7 @@ impl Attempts {
         }
         let terms = Terms::new(attempt.length, self.grace);
         // An engine that claims to have waited longer than has passed gives no more time for it.
-        let deadline = (sent + waited).min(now) + terms.usable();
+        let deadline = (sent + waited).min(now) + terms.usable_of(attempt.left);
         let one_is_live = self.supersede(lease, now, &mut actions);
         if deadline <= now {
             // Never started, so nothing is remembered: delivered again in time, it may still run.

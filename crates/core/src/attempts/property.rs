@@ -154,7 +154,7 @@ fn step(attempts: &mut Attempts, book: &mut Book, input: Input) {
     match input {
         Input::Receive { task, grant, waited, ago } => {
             let attempt =
-                Attempt { lease: lease(task, grant), order: Payload::null(), length: LENGTH, number: 1 };
+                Attempt { lease: lease(task, grant), order: Payload::null(), length: LENGTH, left: LENGTH, number: 1 };
             let delivered = (now - Span::millis(ago) + Span::millis(waited))
                 .min(book.over.get(&attempt.lease).copied().unwrap_or(Moment::MAX));
             book.granted(attempt.lease);

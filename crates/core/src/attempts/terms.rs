@@ -49,6 +49,11 @@ impl Terms {
         self.usable
     }
 
+    /// The same for a lease of which only `left` is left: what is gone is gone from the usable part.
+    pub fn usable_of(self, left: Span) -> Span {
+        Span(self.usable.0.saturating_sub(self.length.0.saturating_sub(left.0)))
+    }
+
     /// How often to ask for a renewal: a third of what is usable, so that two answers may be lost or late
     /// before anything has to die. Never less than a millisecond, so that no lease makes a worker spin.
     pub fn beat(self) -> Span {

@@ -14,7 +14,7 @@ fn lease(task: u64, grant: u64) -> Lease {
 }
 
 fn attempt(lease: Lease) -> Attempt {
-    Attempt { lease, order: Payload::null(), length: Span::seconds(1), number: 1 }
+    Attempt { lease, order: Payload::null(), length: Span::seconds(1), left: Span::seconds(1), number: 1 }
 }
 
 fn worker() -> Attempts {

@@ -17,8 +17,10 @@ pub struct Lease {
 pub struct Attempt {
     pub lease: Lease,
     pub order: Payload,
-    /// How long the lease lasts from the moment the grant was committed, and again from each renewal.
+    /// How long the lease lasts from each renewal on.
     pub length: Span,
+    /// What is left of it when this is handed over. Less than the length if it is handed over late, or again.
+    pub left: Span,
     /// Which try this is, from 1.
     pub number: u32,
 }

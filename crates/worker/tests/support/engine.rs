@@ -45,7 +45,7 @@ impl Engine {
         self.granted += 1;
         let task = TaskId::node(NodeId(self.granted));
         let lease = Lease { task, epoch: Epoch { incarnation: 1, grant: self.granted } };
-        let attempt = Attempt { lease, order, length: self.lease, number: 1 };
+        let attempt = Attempt { lease, order, length: self.lease, left: self.lease, number: 1 };
         self.send(ToWorker::Attempt { attempt, run: RunId(1), granted: clock::now() });
         lease
     }
