@@ -243,7 +243,7 @@ fn heartbeats_follow_the_shortest_lease_and_go_on_when_there_is_nothing() {
     let idle = attempts.next_wake();
     assert_eq!(idle, at(0) + Terms::new(LEASE, GRACE).beat());
     let mut long = attempt(lease(1, 1));
-    long.length = LEASE;
+    (long.length, long.left) = (LEASE, LEASE);
     attempts.received(long, Span::ZERO, at(0), at(0));
     assert_eq!(attempts.next_wake(), idle);
     deliver(&mut attempts, lease(2, 2), 0);
