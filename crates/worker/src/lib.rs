@@ -1,6 +1,6 @@
 //! Runs attempts: processes under a guardian, functions inside this process.
 //!
-//! - [`worker`]: a worker, from joining the engine to leaving it; [`link`]: what the two say to each other
+//! - [`worker`]: a worker, from joining the engine to leaving it; [`mod@link`]: what the two say to each other
 //! - [`guardian`]: the child process that starts processes and ends them when the worker cannot
 //! - [`functions`]: functions of the embedding program, called by name; [`order`]: how an order names one
 //! - [`logs`]: output line by line; [`output`]: how much of it the result keeps
