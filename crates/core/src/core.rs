@@ -160,6 +160,16 @@ impl Core {
         self.now
     }
 
+    /// What is open, in a line: for a message about something that should not be.
+    pub fn describe_open(&self, now: Moment) -> String {
+        let mut nodes: Vec<NodeId> = self.nodes.keys().copied().collect();
+        nodes.sort_unstable();
+        let explained = nodes.iter().filter_map(|&node| self.explain(TaskId::node(node), now));
+        let texts: Vec<String> =
+            explained.take(8).map(|explanation| crate::explain::render(&explanation)).collect();
+        format!("{} open: {}", nodes.len(), texts.join("; "))
+    }
+
     /// Nothing is open, and nothing is held.
     pub fn is_idle(&self) -> bool {
         self.nodes.is_empty()
