@@ -28,9 +28,6 @@ impl Laws {
                 let state = self.states.insert(TaskId::node(*node), State::Waiting);
                 assert!(matches!(state, Some(State::Waiting | State::Scheduled)), "{write:?} {state:?}");
             }
-            Write::Entered { node, state: State::Scheduled, .. } => {
-                self.turn(TaskId::node(*node), State::Scheduled)
-            }
             Write::Entered { node, state, .. } => self.turn(TaskId::node(*node), *state),
             Write::Granted { task, .. } => self.turn(*task, State::Running),
             Write::Moved { task, state, .. } | Write::Ended { task, state, .. } => self.turn(*task, *state),
