@@ -6,9 +6,9 @@ use crate::classes::Classes;
 use crate::ids::{Epoch, Name, NodeId, RunId, TaskId};
 use crate::lines::ActionLine;
 use crate::model::{Action, Flow};
-use crate::nodes::{Node, Run, Step};
+use crate::nodes::{Node, Run, Step, Work};
 use crate::planted::Planted;
-use crate::protocol::{Answer, Command, Effect, Output, Refusal, Write};
+use crate::protocol::{Answer, Command, Effect, Lease, Output, Refusal, Write};
 use crate::time::Moment;
 use crate::timers::Timers;
 use crate::workers::Workers;
@@ -245,6 +245,12 @@ impl Core {
 
     pub fn action(&self, name: &Name) -> Option<Arc<Action>> {
         self.catalog.definition(name).cloned()
+    }
+
+    /// Whether a lease is live. What waited for its worker to ask for it is handed over only if it still is: the
+    /// worker that asks may have been started anew.
+    pub fn is_live(&self, lease: Lease) -> bool {
+        self.work(lease.task).and_then(Work::running).is_some_and(|running| running.epoch == lease.epoch)
     }
 
     /// The public id of the root that a node belongs to.

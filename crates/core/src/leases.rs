@@ -20,15 +20,14 @@ impl Core {
         }
     }
 
-    /// Nothing expires for a third of a lease, and what ran out before is nobody's fault.
+    /// Nothing expires for a third of a lease. Nobody could renew anything meanwhile, so a worker may have had to
+    /// give up what it had: losing what is not renewed from here on is nobody's fault.
     pub(crate) fn begin_grace(&mut self, now: Moment) {
         self.quiet_until = now + LEASE.third();
         let attempts: Vec<TaskId> =
             self.workers.iter().flat_map(|(_, worker)| worker.attempts.keys().copied()).collect();
         for task in attempts {
-            if let Some(running) = self.work_mut(task).and_then(Work::running_mut)
-                && running.until <= now
-            {
+            if let Some(running) = self.work_mut(task).and_then(Work::running_mut) {
                 running.excused = true;
             }
         }

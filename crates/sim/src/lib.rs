@@ -5,6 +5,7 @@
 //! - [`world`]: servers, workers, clients, a network and a store under one virtual clock, and what goes wrong.
 //! - [`oracle`]: the judge, who sees only what workers physically did and what callers were told.
 
+pub mod campaign;
 pub mod oracle;
 pub mod random;
 pub mod twin;

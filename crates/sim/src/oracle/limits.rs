@@ -237,10 +237,6 @@ impl Limits {
         self.running.values().any(|task| task.label == label)
     }
 
-    pub fn items_running(&self, step: &str) -> usize {
-        self.running.values().filter(|task| task.label != step && step_of(&task.label) == step).count()
-    }
-
     /// A start that counts for a rate or quota. The time is that of the grant.
     pub fn note_pace(&mut self, label: &str, epoch: Epoch, at: Moment) {
         let Some(action) = label.strip_prefix("job/").and_then(|rest| rest.split('/').next()) else { return };

@@ -108,7 +108,7 @@ pub(crate) struct Root {
 
 /// Something to be looked at later.
 #[derive(Clone, Debug)]
-pub(crate) enum Deferred {
+pub enum Deferred {
     /// The worker of this lease died; by now it must have been noticed.
     LeaseIsOver { lease: Lease, worker: Name, since: Moment },
     /// This root was cancelled; by now it must have ended.
@@ -118,8 +118,11 @@ pub(crate) enum Deferred {
 #[derive(Debug)]
 pub(crate) struct Handed {
     pub label: String,
+    pub worker: Name,
     pub at: Moment,
     pub length: Span,
+    /// It was reported, or lost with its worker.
+    pub over: bool,
 }
 
 pub struct Oracle {
@@ -264,7 +267,7 @@ impl Oracle {
     // ---- what went over the wire
 
     /// A server sent a granted attempt on its way.
-    pub fn handed_over(&mut self, attempt: &Attempt, at: Moment) {
+    pub fn handed_over(&mut self, attempt: &Attempt, worker: &Name, at: Moment) {
         let label = String::from_utf8_lossy(attempt.order.bytes()).trim_matches('"').to_owned();
         let lease = attempt.lease;
         if self.handed.contains_key(&lease) {
@@ -273,7 +276,8 @@ impl Oracle {
         let newest = self.newest.entry(lease.task).or_insert(lease.epoch);
         *newest = (*newest).max(lease.epoch);
         self.limits.note_pace(&label, lease.epoch, at);
-        self.handed.insert(lease, Handed { label, at, length: attempt.length });
+        self.handed
+            .insert(lease, Handed { label, worker: worker.clone(), at, length: attempt.length, over: false });
     }
 
     pub fn lease_of(&self, lease: Lease) -> Span {
@@ -282,7 +286,9 @@ impl Oracle {
 
     /// A worker reports how an attempt ended.
     pub fn reports(&mut self, lease: Lease, outcome: &Outcome, now: Moment) {
-        let Some(label) = self.handed.get(&lease).map(|handed| handed.label.clone()) else { return };
+        let Some(handed) = self.handed.get_mut(&lease) else { return };
+        handed.over = true;
+        let label = handed.label.clone();
         let deeds = self.deeds(&label);
         match outcome {
             Outcome::Succeeded(_) => deeds.succeeded = true,
@@ -302,7 +308,8 @@ impl Oracle {
         if *answer != Answer::Done {
             return;
         }
-        self.limits.pending.extend(self.fenced(lease, now));
+        let found = self.fenced(lease, now);
+        self.limits.pending.extend(found);
         let Some(label) = self.handed.get(&lease).map(|handed| handed.label.clone()) else { return };
         let deeds = self.deeds(&label);
         if deeds.succeeded {
@@ -366,8 +373,16 @@ impl Oracle {
         self.limits.ended(label, lease);
     }
 
-    pub fn lost(&mut self, label: &str, _lease: Lease) {
-        self.deeds(label).lost += 1;
+    /// A worker died with everything it was handed, whether or not it had begun with it.
+    pub fn lost_worker(&mut self, worker: &Name) {
+        let handed = self.handed.values_mut().filter(|handed| handed.worker == *worker && !handed.over);
+        let labels: Vec<String> = handed
+            .map(|handed| {
+                handed.over = true;
+                handed.label.clone()
+            })
+            .collect();
+        labels.iter().for_each(|label| self.deeds(label).lost += 1);
     }
 
     pub fn may_be_lost(&mut self, label: &str) {

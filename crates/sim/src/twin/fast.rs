@@ -73,7 +73,9 @@ impl Fast {
             Command::WithdrawRange { source, first, last } => {
                 let Some(class) = self.classes[*source] else { return };
                 for (first, count) in self.admission.withdraw_range(class, *first, *last, now) {
-                    (0..count).for_each(|n| drop(self.waiting.remove(&first.behind(n))));
+                    (0..count).for_each(|n| {
+                        self.waiting.remove(&first.behind(n));
+                    });
                 }
                 self.forget_if_unused(*source);
             }

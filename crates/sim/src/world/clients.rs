@@ -91,7 +91,7 @@ impl World {
         };
         let begin = Span::millis(self.random.between(1_000, 5_000));
         for (name, count, gap) in
-            [("left1", 90, 60), ("right1", 90, 60), ("gate1", 40, 60), ("retried", 12, 120)]
+            [("left1", 80, 50), ("right1", 80, 50), ("gate1", 16, 60), ("retried", 6, 120)]
         {
             let kind = kind(self, name);
             for n in 0..count {
@@ -159,6 +159,17 @@ impl World {
         }
         for what in std::mem::take(&mut self.clients.paused) {
             self.ask(Command::Resume(what), About::Other);
+        }
+    }
+
+    /// Claims every pool as a whole and every narrow action once: what leaked is missed now.
+    pub(super) fn probe(&mut self) {
+        for name in ["gateall", "leftall", "rightall", "toolall", "retried", "solo"] {
+            let kind = self.plan.kinds.iter().position(|kind| kind.action.as_str() == name);
+            if let Some(kind) = kind {
+                self.clients.planned += 1;
+                self.submit_job(kind);
+            }
         }
     }
 

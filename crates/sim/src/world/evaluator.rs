@@ -41,8 +41,3 @@ pub(super) fn evaluate(asked: &Asked, now: Moment, oracle: &mut Oracle) -> Evalu
 pub(super) fn label(order: &Payload) -> String {
     String::from_utf8_lossy(order.bytes()).trim_matches('"').to_owned()
 }
-
-/// The part of a label that names its step.
-pub(super) fn step_of(label: &str) -> &str {
-    label.split_once('#').map_or(label, |(step, _)| step)
-}

@@ -149,6 +149,9 @@ pub struct World {
     pub(crate) askers: BTreeMap<u64, Asker>,
     next_ticket: u64,
     pub(crate) troubled: bool,
+    done_since: Option<Moment>,
+    /// Whole limits were claimed once more at the end.
+    probed: bool,
     pub(crate) oracle: Oracle,
     pub(crate) trace: Option<Vec<String>>,
     /// A running digest of everything that happened.
@@ -198,6 +201,8 @@ impl World {
             askers: BTreeMap::new(),
             next_ticket: 0,
             troubled: true,
+            done_since: None,
+            probed: false,
             trace: traced.then(Vec::new),
             digest: 0,
             store,
@@ -228,7 +233,7 @@ impl World {
             }
             steps += 1;
             self.happen(event)?;
-            if !self.troubled && self.is_done() {
+            if !self.troubled && self.is_over() {
                 return self.judge_end();
             }
             if at > active + DRAIN || steps > MOST_EVENTS {
@@ -330,6 +335,25 @@ impl World {
             self.revive_worker(worker);
         }
         self.clients_heal();
+    }
+
+    /// Everything is done, has been for long enough to be durable, and what was held can be had again.
+    fn is_over(&mut self) -> bool {
+        if !self.is_done() {
+            self.done_since = None;
+            return false;
+        }
+        let since = *self.done_since.get_or_insert(self.now);
+        if self.now.since(since) < Span::seconds(1) {
+            return false;
+        }
+        if self.probed {
+            return true;
+        }
+        self.probed = true;
+        self.done_since = None;
+        self.probe();
+        false
     }
 
     fn is_done(&self) -> bool {

@@ -2,7 +2,7 @@
 
 use crate::random::Random;
 use tidegate_core::admission::{LimitKey, Skills, SlotCounts};
-use tidegate_core::ids::{Name, NodeId};
+use tidegate_core::ids::Name;
 use tidegate_core::model::{
     Action, ActionPolicy, ActionWork, Backoff, Each, Flow, LimitsDocument, Line, Loop, OnFailure, Origin,
     Pool, QuotaPolicy, QuotaWindow, RatePolicy, Requirement, Retry, Rule, Runner, Step, TagLimit, Template,
@@ -107,10 +107,6 @@ pub struct Plan {
     pub runs: u64,
 }
 
-pub fn pool_slots(plan: &Plan, name: &str) -> u32 {
-    plan.limits.pools.iter().find(|pool| pool.name.as_str() == name).map_or(0, |pool| pool.slots)
-}
-
 impl Plan {
     pub fn new(seed: u64) -> Plan {
         let mut random = Random::new(seed);
@@ -125,7 +121,7 @@ impl Plan {
             workers: workers(&mut random),
             trouble,
             active: Span::seconds(random.between(20, 70)),
-            jobs: random.between(60, 140),
+            jobs: random.between(30, 80),
             runs: random.between(2, 6),
             limits,
             kinds,
@@ -183,6 +179,9 @@ fn kinds(random: &mut Random, limits: &LimitsDocument) -> Vec<JobKind> {
         ample("gateall", &[("gate", slots("gate"))]),
         ample("left1", &[("left", 1)]),
         ample("right1", &[("right", 1)]),
+        ample("leftall", &[("left", slots("left"))]),
+        ample("rightall", &[("right", slots("right"))]),
+        ample("toolall", &[("tool", slots("tool"))]),
         ample("both", &[("left", wide("left")), ("right", wide("right"))]),
         JobKind {
             concurrency: Some(1),
@@ -337,14 +336,14 @@ fn looped(random: &mut Random, name: &str, after: &[u32], on_failure: OnFailure)
 }
 
 fn flows(random: &mut Random) -> Vec<Flow> {
-    let when = |rule: &str| Rule::Success { when: Some(text(rule)) };
+    let when = |rule: &'static str| Rule::Success { when: Some(text(rule)) };
     let window = flow(
         "window",
         vec![
             step("list", &[]),
             looped(random, "each", &[0], OnFailure::Continue),
             step("after", &[1]),
-            Step { rule: when(random.pick(&["true", "false", "error"])), ..step("maybe", &[2]) },
+            Step { rule: when(*random.pick(&["true", "false", "error"])), ..step("maybe", &[2]) },
             Step { rule: Rule::Always { when: None }, ..step("always", &[3]) },
         ],
     );
@@ -374,16 +373,3 @@ fn flows(random: &mut Random) -> Vec<Flow> {
     nested.timeout = random.chance(20).then_some(Span::seconds(25));
     vec![window, wide, nested]
 }
-
-/// The window limit of a loop, as the oracle counts it: by the name of the step.
-pub fn window_key(label: &str) -> LimitKey {
-    LimitKey::Total(Name::from(format!("window:{label}")))
-}
-
-/// Steps of one run at once, by the name of the run.
-pub fn steps_key(run: &str) -> LimitKey {
-    LimitKey::Total(Name::from(format!("steps:{run}")))
-}
-
-/// A node id that stands for none.
-pub const NOBODY: NodeId = NodeId(u64::MAX);

@@ -209,7 +209,7 @@ impl World {
         }) {
             return;
         }
-        self.oracle.commands += 1;
+        self.oracle.commands += u64::from(self.servers[id].leads());
         let ticket = self.ticket(asker);
         self.handle(id, Input::Command { ticket, command });
     }
@@ -222,7 +222,7 @@ impl World {
                 let (Some(order), Some(worker)) = (order, self.worker_named(&worker)) else { return };
                 let until = at + length;
                 let attempt = Attempt { lease, order, length, left: length, number };
-                self.oracle.handed_over(&attempt, at);
+                self.oracle.handed_over(&attempt, &self.plan.workers[worker].name, at);
                 self.servers[id].outbox.entry(worker).or_default().push((attempt, until));
                 self.answer_poll(id, worker);
             }
@@ -267,8 +267,12 @@ impl World {
         }
         let Some((life, sent, arrived)) = server.polls.remove(&worker) else { return };
         let waiting = server.outbox.remove(&worker).unwrap_or_default();
+        let live = |attempt: &Attempt| {
+            server.server.as_ref().and_then(Server::core).is_some_and(|core| core.is_live(attempt.lease))
+        };
         let attempts: Vec<Attempt> = waiting
             .into_iter()
+            .filter(|(attempt, _)| live(attempt))
             .map(|(attempt, until)| Attempt { left: until.since(engine_now), ..attempt })
             .collect();
         let waited = local.since(arrived);

@@ -392,13 +392,13 @@ impl World {
         for (lease, process) in processes {
             // The guardian's pipe closes, and it makes an end of everything at once.
             self.oracle.ended(&process.label, lease, self.now);
-            self.oracle.lost(&process.label, lease);
             let span = self.oracle.lease_of(lease) + Span::seconds(2);
             self.after(
                 span,
                 Event::Judge(Deferred::LeaseIsOver { lease, worker: name.clone(), since: self.now }),
             );
         }
+        self.oracle.lost_worker(&name);
         self.workers[id].attempts = None;
         self.workers[id].life += 1;
         let span = Span::millis(self.random.between(200, 9_000));
