@@ -30,6 +30,8 @@ pub struct Scene {
     pub sources: Vec<Vec<Need>>,
     /// Classes that nobody is in are forgotten at once, and their limits with them.
     pub forgetful: bool,
+    /// A reload makes everything anew from who runs and who waits; otherwise only places are forgotten.
+    pub rebuilds: bool,
     pub now: Moment,
 }
 

@@ -4,6 +4,7 @@ use super::fast::Fast;
 use super::generate::Generator;
 use super::naive::Twin;
 use super::scene::{Command, Scene, Start};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use tidegate_core::admission::{LimitKey, Rank};
@@ -29,8 +30,6 @@ pub struct Stats {
     pub stopped_by_a_pace: u64,
     /// Commands that changed what running tasks hold.
     pub resolved_anew: u64,
-    /// Times at which the core wanted to be woken, and nobody could go on.
-    pub useless_wakes: u64,
 }
 
 impl Stats {
@@ -46,7 +45,6 @@ impl Stats {
         self.parked_under_a_pace += other.parked_under_a_pace;
         self.stopped_by_a_pace += other.stopped_by_a_pace;
         self.resolved_anew += other.resolved_anew;
-        self.useless_wakes += other.useless_wakes;
     }
 }
 
@@ -149,7 +147,7 @@ impl Sequence {
     fn play(&mut self, command: Command) -> Result<(), String> {
         self.stats.commands += 1;
         self.command = Some(command.clone());
-        let paced: Vec<Rank> = self.reservers().collect();
+        let reserved: Vec<Rank> = self.reservers().collect();
         let expected = self.twin.play(&command);
         let starts = self.fast.play(&command);
         equal("starts", &starts, &expected)?;
@@ -162,7 +160,7 @@ impl Sequence {
         self.fast.admission().check_places(self.twin.now());
         self.check_contract(&starts)?;
         self.check_wakes()?;
-        self.count(&command, &starts, &paced);
+        self.count(&command, &starts, &reserved);
         Ok(())
     }
 
@@ -195,21 +193,18 @@ impl Sequence {
                 }
             }
         }
-        let classes = starts
-            .iter()
-            .filter_map(|start| Some((self.twin.running().get(&start.rank)?.source, start.rank)));
-        let mut last = std::collections::BTreeMap::new();
-        for (source, rank) in classes {
-            if last.insert(source, rank).is_some_and(|before| before > rank) {
+        let mut last: BTreeMap<usize, Rank> = BTreeMap::new();
+        for (rank, running) in starts.iter().filter_map(|s| self.twin.running().get_key_value(&s.rank)) {
+            if last.insert(running.source, *rank).is_some_and(|before| before > *rank) {
                 return Err(format!("{rank:?} started after one behind it"));
             }
         }
         Ok(())
     }
 
-    /// Whoever is left to look at is known to be, and the core is woken when time lets somebody go on: not
-    /// later, and never at once again.
-    fn check_wakes(&mut self) -> Result<(), String> {
+    /// Whoever is left to look at is known to be, and the core is woken exactly when time lets somebody go on:
+    /// later would leave a head waiting, earlier would be the start of an endless loop.
+    fn check_wakes(&self) -> Result<(), String> {
         if self.fast.admission().is_pending() {
             return Ok(());
         }
@@ -226,7 +221,7 @@ impl Sequence {
             return Err(format!("somebody could go on before {wake:?}"));
         }
         if wake.is_some_and(|wake| !self.twin.is_due(wake)) && !self.fast.has_idle_pace() {
-            self.stats.useless_wakes += 1;
+            return Err(format!("wants to be woken at {wake:?}, when nobody could go on"));
         }
         Ok(())
     }
