@@ -3,7 +3,7 @@
 //! It keeps who waits, who runs and where heads are parked, and nothing that follows from these: no lines, no
 //! lists of what to walk, no classes, no counters. Slow, and short enough to be compared with the rules by eye.
 
-use super::pace::{Pace, PaceLog};
+use super::pace::PaceLog;
 use super::scene::{Bound, Command, Need, Parked, Scene, Start};
 use std::collections::{BTreeMap, BTreeSet};
 use tidegate_core::admission::{LimitKey, Rank, Rules, Skills, SlotCounts};
@@ -246,7 +246,7 @@ impl Twin {
     }
 
     /// Heads that reserve and need this limit, best first.
-    fn reservers(&self, limit: usize) -> impl Iterator<Item = Rank> + '_ {
+    pub fn reservers(&self, limit: usize) -> impl Iterator<Item = Rank> + '_ {
         let reserve = self.places.iter().filter(|(_, place)| place.reserves).map(|(&rank, _)| rank);
         reserve.filter(move |&rank| self.needs(rank).iter().any(|need| need.limit == limit))
     }
@@ -353,15 +353,13 @@ impl Twin {
                     .values()
                     .any(|(skills, slots)| slots.of(needed.slot()) > 0 && skills.fit(needed)),
                 (_, Gauge::Units(capacity)) => *capacity < u64::from(need.units),
-                (_, Gauge::Pace(log)) => self.is_too_slow(log.pace(), need.units),
+                (_, Gauge::Pace(log)) => {
+                    log.pace().is_closed() || log.pace().capacity() < u64::from(need.units)
+                }
                 (_, Gauge::Slots) => false,
             };
             limit.paused || closed
         })
-    }
-
-    fn is_too_slow(&self, pace: &Pace, units: u32) -> bool {
-        pace.is_closed() || pace.capacity() < u64::from(units)
     }
 
     // ---- what others see of it

@@ -19,7 +19,7 @@ pub struct Stats {
     pub looks: u64,
     /// Commands after which somebody reserves.
     pub with_a_reserver: u64,
-    /// Most reservers at once.
+    /// Most reservers of one limit.
     pub most_reservers: u64,
     pub displaced: u64,
     /// Commands whose walk went on with the next.
@@ -235,7 +235,8 @@ impl Sequence {
     }
 
     fn count(&mut self, command: &Command, starts: &[Start], reserved: &[Rank]) {
-        let reservers = self.reservers().count() as u64;
+        let limits = 0..self.scene.limits.len();
+        let reservers = limits.map(|limit| self.twin.reservers(limit).count() as u64).max().unwrap_or(0);
         let paced =
             |rank: &Rank| self.twin.places().get(rank).is_some_and(|place| self.twin.is_pace(place.under));
         let stats = &mut self.stats;
