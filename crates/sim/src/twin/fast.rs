@@ -114,6 +114,7 @@ impl Fast {
                 self.now = *now;
                 self.admission.wake(*now);
             }
+            Command::Together(commands) => commands.iter().for_each(|command| self.change(command)),
         }
     }
 

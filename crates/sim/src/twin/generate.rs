@@ -4,7 +4,7 @@ use super::naive::Twin;
 use super::pace::Pace;
 use super::scene::{Bound, Command, Need, Scene};
 use crate::random::Random;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use tidegate_core::admission::{LimitKey, Rank, Rules, Skills, SlotCounts};
 use tidegate_core::ids::{Name, NodeId, TaskId};
 use tidegate_core::model::{QuotaPolicy, QuotaWindow, RatePolicy, Requirement, Runner, WhenExhausted};
@@ -28,6 +28,8 @@ pub struct Generator {
     passage: u64,
     /// Per cent of arrivals that are several items in a row.
     ranges: u64,
+    /// Per cent of commands that change several things before the walk.
+    together: u64,
     next_node: u64,
     workers: Vec<Name>,
     /// Ended tasks that may be tried again, with their source.
@@ -45,6 +47,7 @@ impl Generator {
             unrest: *random.pick(&[30, 18, 10, 4]),
             passage: *random.pick(&[0, 5, 20]),
             ranges: if large { 30 } else { *random.pick(&[5, 10, 25]) },
+            together: *random.pick(&[0, 0, 10, 40]),
             next_node: 1,
             workers: (0..random.between(1, 4)).map(|n| Name::new(format!("w{n}"))).collect(),
             ended: BTreeMap::new(),
@@ -183,8 +186,34 @@ impl Generator {
         Command::SetWorker { name, skills, slots }
     }
 
-    /// The next command. `wake` is when the core wants to be woken.
+    /// The next command, or now and then several in one. `wake` is when the core wants to be woken.
     pub fn command(&mut self, scene: &Scene, twin: &Twin, wake: Option<Moment>) -> Command {
+        if !self.random.chance(self.together) {
+            return self.one(scene, twin, wake);
+        }
+        let mut touched = BTreeSet::new();
+        let mut commands = Vec::new();
+        for _ in 0..self.random.between(2, 5) {
+            let command = self.one(scene, twin, wake);
+            let is_new = match &command {
+                Command::Finish(rank) | Command::Withdraw(rank) => touched.insert(*rank),
+                Command::Rerank { from, .. } => touched.insert(*from),
+                Command::WithdrawRange { .. } => false,
+                // A command has one time.
+                Command::Advance(_) => commands.is_empty(),
+                _ => true,
+            };
+            if is_new {
+                commands.push(command);
+            } else if let Command::Finish(rank) = command {
+                // It ends once only, so it comes again once at most.
+                self.ended.remove(&rank);
+            }
+        }
+        Command::Together(commands)
+    }
+
+    fn one(&mut self, scene: &Scene, twin: &Twin, wake: Option<Moment>) -> Command {
         let unrest = self.random.chance(self.unrest);
         let command = if unrest { self.unrest(scene, twin, wake) } else { None };
         command.unwrap_or_else(|| {

@@ -73,10 +73,6 @@ impl Twin {
 
     pub fn play(&mut self, command: &Command) -> Vec<Start> {
         self.change(command);
-        let aside: Vec<Rank> = self.places.keys().copied().filter(|&rank| self.is_aside(rank)).collect();
-        for rank in aside {
-            self.places.remove(&rank);
-        }
         let mut starts = Vec::new();
         self.looks = 0;
         while self.looks < self.rules.walk_max {
@@ -88,6 +84,14 @@ impl Twin {
     }
 
     fn change(&mut self, command: &Command) {
+        self.carry_out(command);
+        let aside: Vec<Rank> = self.places.keys().copied().filter(|&rank| self.is_aside(rank)).collect();
+        for rank in aside {
+            self.places.remove(&rank);
+        }
+    }
+
+    fn carry_out(&mut self, command: &Command) {
         match command {
             Command::Enqueue { source, first, count } => {
                 self.waiting.extend((0..*count).map(|n| (first.behind(n), *source)));
@@ -129,6 +133,7 @@ impl Twin {
             }
             Command::Reload => self.places.clear(),
             Command::Advance(now) => self.now = *now,
+            Command::Together(commands) => commands.iter().for_each(|command| self.change(command)),
         }
     }
 

@@ -81,6 +81,8 @@ pub enum Command {
     Reload,
     /// Time passes, and what was left to do goes on.
     Advance(Moment),
+    /// Several changes, and one walk after all of them.
+    Together(Vec<Command>),
 }
 
 /// Who started, and on which worker.

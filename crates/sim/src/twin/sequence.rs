@@ -248,7 +248,15 @@ impl Sequence {
         stats.continued += u64::from(self.twin.next_look().is_some());
         stats.parked_under_a_pace += u64::from(self.twin.places().keys().any(paced));
         stats.stopped_by_a_pace += reserved.iter().filter(|rank| paced(rank)).count() as u64;
-        stats.resolved_anew += u64::from(matches!(command, Command::Resolve(changes) if !changes.is_empty()));
+        stats.resolved_anew += u64::from(resolves(command));
+    }
+}
+
+fn resolves(command: &Command) -> bool {
+    match command {
+        Command::Resolve(changes) => !changes.is_empty(),
+        Command::Together(commands) => commands.iter().any(resolves),
+        _ => false,
     }
 }
 
