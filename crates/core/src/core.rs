@@ -70,6 +70,8 @@ impl Core {
         self.notice_lateness(now);
         self.now = now;
         let mut budget = self.admission.begin();
+        // Any command may be the first after a rate has refilled, and nobody may be overlooked by it.
+        self.admission.wake(now);
         let answer = self.carry_out(command, now).unwrap_or_else(Answer::Refused);
         self.settle(now, &mut budget);
         self.admission.settle_wakes(now);

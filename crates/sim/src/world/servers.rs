@@ -266,6 +266,10 @@ impl World {
             return;
         }
         let Some((life, sent, arrived)) = server.polls.remove(&worker) else { return };
+        // The connection of a poll ends with the worker that sent it.
+        if life != self.workers[worker].life {
+            return;
+        }
         let waiting = server.outbox.remove(&worker).unwrap_or_default();
         let live = |attempt: &Attempt| {
             server.server.as_ref().and_then(Server::core).is_some_and(|core| core.is_live(attempt.lease))
