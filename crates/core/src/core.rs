@@ -3,6 +3,7 @@
 use crate::admission::{Admission, Level, LimitKey, Rank, Rules};
 use crate::catalog::Catalog;
 use crate::classes::Classes;
+use crate::ended_ids::EndedIds;
 use crate::ids::{Epoch, Name, NodeId, RunId, TaskId};
 use crate::lines::ActionLine;
 use crate::model::{Action, Flow};
@@ -28,6 +29,7 @@ pub struct Core {
     pub(crate) nodes: FxHashMap<NodeId, Node>,
     pub(crate) by_id: FxHashMap<RunId, NodeId>,
     pub(crate) by_key: BTreeMap<Name, (NodeId, u64)>,
+    pub(crate) ended_ids: EndedIds,
     pub(crate) workers: Workers,
     pub(crate) lines: BTreeMap<Name, ActionLine>,
     pub(crate) timers: Timers,
@@ -262,9 +264,5 @@ impl Core {
             Node::Run(run) => run.id.or_else(|| self.root_id(run.parent?)),
             Node::Step(step) => self.root_id(step.run),
         }
-    }
-
-    pub fn node_of(&self, id: RunId) -> Option<NodeId> {
-        self.by_id.get(&id).copied()
     }
 }

@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use tidegate_core::ids::{NodeId, TaskId};
 use tidegate_core::protocol::{NodeRow, Write};
 use tidegate_core::state::State;
-use tidegate_store::{SqliteStore, Store, StoreError};
+use tidegate_store::{Reads, SqliteStore, Store, StoreError};
 
 struct Sqlite(TempDir);
 

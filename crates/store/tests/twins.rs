@@ -10,7 +10,7 @@ use proptest::test_runner::TestRunner;
 use std::collections::{BTreeMap, BTreeSet};
 use tidegate_core::ids::{Name, NodeId};
 use tidegate_core::time::Span;
-use tidegate_store::{Commit, Entry, MemoryStore, SqliteStore, Store, codec};
+use tidegate_store::{Commit, Entry, MemoryStore, Reads, SqliteStore, Store, codec};
 
 /// Commands whose writes become one entry.
 const BATCH: usize = 3;

@@ -29,6 +29,8 @@ pub(crate) struct Limits {
     paces: BTreeMap<Name, (Option<RatePolicy>, Option<QuotaPolicy>)>,
     starts: BTreeMap<Name, Vec<Moment>>,
     runs: u32,
+    /// Messages arrive once and in time.
+    exact: bool,
     seen: BTreeSet<Epoch>,
     /// Found where nothing could be said at once.
     pub pending: Vec<Violation>,
@@ -69,6 +71,8 @@ impl Limits {
             declared,
             paces: plan.kinds.iter().map(|k| (k.action.clone(), (k.rate, k.quota.clone()))).collect(),
             runs: plan.limits.runs.unwrap_or(u32::MAX),
+            exact: plan.trouble.lost + plan.trouble.late + plan.trouble.doubled + plan.trouble.server_pauses
+                == 0,
             ..Limits::default()
         }
     }
@@ -86,10 +90,14 @@ impl Limits {
     fn most_since(&self, key: &LimitKey, since: Moment) -> u64 {
         let declared = self.declared.get(key).copied().unwrap_or(u32::MAX);
         let Some(values) = self.capacity.get(key) else { return u64::from(declared) };
+        if !self.exact {
+            // Where messages are repeated and overtake each other, any value asked for may be the last.
+            return u64::from(values.iter().map(|(_, value)| *value).max().unwrap_or(declared).max(declared));
+        }
         let mut most = 0;
         let mut in_force = declared;
         for &(at, value) in values {
-            // Commands to one limit may overtake each other on the way: two neighbours may both be the last.
+            // Until it was answered it may not have been in force.
             if at + Span::seconds(12) > since {
                 most = most.max(value).max(in_force);
             }

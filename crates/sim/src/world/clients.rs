@@ -154,11 +154,14 @@ impl World {
 
     /// What was lowered is raised again, what was paused goes on.
     pub(super) fn clients_heal(&mut self) {
-        for key in std::mem::take(&mut self.clients.changed) {
-            self.set_limit(key, None);
-        }
-        for what in std::mem::take(&mut self.clients.paused) {
-            self.ask(Command::Resume(what), About::Other);
+        // Twice, because what was sent before may still be on its way.
+        for wait in [Span::ZERO, Span::seconds(6)] {
+            for key in self.clients.changed.clone() {
+                self.after(wait, Event::Client(Intent::RestoreLimit(key)));
+            }
+            for what in self.clients.paused.clone() {
+                self.after(wait, Event::Client(Intent::Resume(what)));
+            }
         }
     }
 

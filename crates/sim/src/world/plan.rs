@@ -4,8 +4,8 @@ use crate::random::Random;
 use tidegate_core::admission::{LimitKey, Skills, SlotCounts};
 use tidegate_core::ids::Name;
 use tidegate_core::model::{
-    Action, ActionPolicy, ActionWork, Backoff, Each, Flow, LimitsDocument, Line, Loop, OnFailure, Origin,
-    Pool, QuotaPolicy, QuotaWindow, RatePolicy, Requirement, Retry, Rule, Runner, Step, TagLimit, Template,
+    Action, ActionPolicy, Backoff, Each, Flow, LimitsDocument, Line, Loop, OnFailure, Origin, Pool,
+    QuotaPolicy, QuotaWindow, RatePolicy, Requirement, Retry, Rule, Runner, Step, TagLimit, Template,
     WhenBusy, WhenExhausted, Work,
 };
 use tidegate_core::time::Span;
@@ -227,7 +227,7 @@ fn action(kind: &JobKind) -> Action {
         timeout: None,
         origin: Origin::default(),
     };
-    Action { policy, description: None, inputs: Vec::new(), key: None, work: ActionWork::Function }
+    Action::function(policy)
 }
 
 fn workers(random: &mut Random) -> Vec<WorkerPlan> {

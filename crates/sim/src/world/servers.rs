@@ -4,12 +4,12 @@
 use super::{Asker, Event, ServerId, ToWorker, WorkerId, World};
 use std::collections::BTreeMap;
 use tidegate_core::Core;
-use tidegate_core::ids::Name;
+use tidegate_core::ids::{Name, NodeId};
 use tidegate_core::planted::Bug;
-use tidegate_core::protocol::{Attempt, Command, Effect};
+use tidegate_core::protocol::{Answer, Attempt, Command, Effect};
 use tidegate_core::time::{Moment, Span};
 use tidegate_engine::{Input, Output, Server};
-use tidegate_store::{MemoryStore, Store, StoreError};
+use tidegate_store::{MemoryStore, Reads, Store, StoreError};
 
 pub(crate) struct SimServer {
     name: Name,
@@ -211,18 +211,29 @@ impl World {
         }
         self.oracle.commands += u64::from(self.servers[id].leads());
         let ticket = self.ticket(asker);
+        if let Some(node) = self.accepted_before(id, &command) {
+            return self.answer(id, ticket, Some(Answer::Accepted { node, again: true }));
+        }
         self.handle(id, Input::Command { ticket, command });
+    }
+
+    /// What a server does before it hands a submission to its writer: looks whether it was accepted already.
+    fn accepted_before(&mut self, id: ServerId, command: &Command) -> Option<NodeId> {
+        let Command::Submit(submit) = command else { return None };
+        self.servers[id].leads().then(|| self.servers[id].store.find(submit.id).ok().flatten()).flatten()
     }
 
     fn effect(&mut self, id: ServerId, effect: Effect) {
         match effect {
             Effect::Deliver { worker, lease, order, length, number, at } => {
-                let order =
-                    order.or_else(|| Store::payload(&mut self.servers[id].store, lease.task).ok().flatten());
+                let order = order.or_else(|| self.servers[id].store.payload(lease.task).ok().flatten());
                 let (Some(order), Some(worker)) = (order, self.worker_named(&worker)) else { return };
                 let until = at + length;
                 let attempt = Attempt { lease, order, length, left: length, number };
                 self.oracle.handed_over(&attempt, &self.plan.workers[worker].name, at);
+                if !self.workers[worker].is_up() {
+                    self.oracle.may_be_lost(&super::evaluator::label(&attempt.order));
+                }
                 self.servers[id].outbox.entry(worker).or_default().push((attempt, until));
                 self.answer_poll(id, worker);
             }

@@ -208,6 +208,8 @@ impl World {
             }
             ToWorker::Elsewhere => {
                 worker.server = self.random.index(self.servers.len());
+                worker.polled = worker.polled.map(|_| local - POLL);
+                self.schedule_worker(id, Some(Span::millis(50)));
                 Vec::new()
             }
         };

@@ -6,7 +6,7 @@ use super::samples::{add, job};
 use tidegate_core::ids::Name;
 use tidegate_core::protocol::Write;
 use tidegate_core::time::Moment;
-use tidegate_store::{Commit, Entry, Store};
+use tidegate_store::{Commit, Entry, Reads, Store};
 
 fn server() -> Name {
     Name::new("server")

@@ -8,7 +8,7 @@ use tidegate_core::ids::{NodeId, TaskId};
 use tidegate_core::protocol::{Life, NodeRow, Payload, StepKind, Write};
 use tidegate_core::state::State;
 use tidegate_core::time::Moment;
-use tidegate_store::{Ended, Store};
+use tidegate_store::{Ended, Reads, Store};
 
 fn with_payload(node: u64, payload: impl AsRef<[u8]>) -> NodeRow {
     NodeRow { node: NodeId(node), payload: Some(Payload::new(payload)), ..job() }

@@ -8,7 +8,7 @@ use tidegate_core::ids::{Name, TaskId};
 use tidegate_core::protocol::{ItemRow, Life, Stop, Tally, Write};
 use tidegate_core::state::State;
 use tidegate_core::time::Moment;
-use tidegate_store::Store;
+use tidegate_store::Reads;
 
 fn ended_range(from: u32, to: u32) -> Write {
     Write::ItemsEnded { step: STEP, from, to, state: State::Cancelled, at: Moment(600) }

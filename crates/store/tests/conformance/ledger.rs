@@ -4,7 +4,7 @@ use super::Backend;
 use tidegate_core::ids::Name;
 use tidegate_core::protocol::{ItemRow, NodeRow, Snapshot, Write};
 use tidegate_core::time::{Moment, Span};
-use tidegate_store::{Commit, Entry, Store};
+use tidegate_store::{Commit, Entry, Reads, Store};
 
 pub const LEASE: Span = Span::seconds(10);
 

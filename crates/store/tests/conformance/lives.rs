@@ -7,7 +7,7 @@ use tidegate_core::ids::{NodeId, TaskId};
 use tidegate_core::protocol::{Life, NodeRow, StepKind, Stop, Tally, Write};
 use tidegate_core::state::State;
 use tidegate_core::time::Moment;
-use tidegate_store::Store;
+use tidegate_store::Reads;
 
 fn task() -> TaskId {
     TaskId::node(JOB)

@@ -6,7 +6,7 @@ use super::samples::flow;
 use std::sync::Arc;
 use tidegate_core::admission::{LimitKey, Quota, Rate, Skills, SlotCounts};
 use tidegate_core::model::{
-    ActionPolicy, LimitsDocument, QuotaPolicy, QuotaWindow, RatePolicy, Requirement, WhenExhausted,
+    Action, ActionPolicy, LimitsDocument, QuotaPolicy, QuotaWindow, RatePolicy, Requirement, WhenExhausted,
 };
 use tidegate_core::protocol::{DeclaredRow, LimitRow, LimitValue, Override, Pace, WorkerRow, Write};
 use tidegate_core::time::{Moment, Span};
@@ -93,7 +93,8 @@ pub fn definitions_keep_their_order<B: Backend>() {
     let mut ledger = Ledger::<B>::open();
     let flow = |name, version| DeclaredRow::Flow { version, flow: Arc::new(flow(name, version)) };
     let action = |name: &str, max_losses| {
-        DeclaredRow::Action(ActionPolicy { max_losses, ..ActionPolicy::silent(name.into()) })
+        let policy = ActionPolicy { max_losses, ..ActionPolicy::silent(name.into()) };
+        DeclaredRow::Action(Arc::new(Action::function(policy)))
     };
     let limits = |runs| DeclaredRow::Limits(LimitsDocument { runs, ..LimitsDocument::default() });
     let declared = |row| Write::Declared(Box::new(row));

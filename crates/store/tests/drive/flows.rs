@@ -2,9 +2,9 @@
 
 use tidegate_core::ids::Name;
 use tidegate_core::model::{
-    ActionPolicy, Backoff, Each, Flow, LimitsDocument, Loop, MatchRule, OnFailure, Origin, Pool, QuotaPolicy,
-    QuotaWindow, RatePolicy, Requirement, Retry, Rule, Step, TagLimit, Template, WhenBusy, WhenExhausted,
-    Work,
+    Action, ActionPolicy, Backoff, Each, Flow, LimitsDocument, Loop, MatchRule, OnFailure, Origin, Pool,
+    QuotaPolicy, QuotaWindow, RatePolicy, Requirement, Retry, Rule, Step, TagLimit, Template, WhenBusy,
+    WhenExhausted, Work,
 };
 use tidegate_core::protocol::Declare;
 use tidegate_core::time::Span;
@@ -14,14 +14,18 @@ pub fn actions() -> Vec<Name> {
 }
 
 pub fn declare() -> Declare {
-    Declare { flows: flows(), actions: policies(), limits: Some(limits(3)) }
+    Declare { flows: flows(), actions: functions(policies()), limits: Some(limits(3)) }
 }
 
 /// The same flows, with another word about how much may run.
 pub fn declare_otherwise(how: u32) -> Declare {
     let mut policies = policies();
     policies[0].each.concurrency = Some(1 + how % 4);
-    Declare { flows: Vec::new(), actions: policies, limits: Some(limits(1 + how % 5)) }
+    Declare { flows: Vec::new(), actions: functions(policies), limits: Some(limits(1 + how % 5)) }
+}
+
+fn functions(policies: Vec<ActionPolicy>) -> Vec<Action> {
+    policies.into_iter().map(Action::function).collect()
 }
 
 fn policies() -> Vec<ActionPolicy> {
