@@ -249,7 +249,7 @@ impl World {
     }
 
     fn report(&mut self, id: WorkerId, lease: Lease, outcome: Outcome) {
-        self.oracle.reports(lease, &outcome, self.now);
+        self.oracle.reports(lease, &outcome);
         let worker = &self.workers[id];
         let (server, life) = (worker.server, worker.life);
         let finish = Finish { worker: worker.plan.name.clone(), lease, outcome, offer: None };
