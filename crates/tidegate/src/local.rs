@@ -7,7 +7,9 @@ use std::sync::Arc;
 use thiserror::Error;
 use tidegate_core::admission::{Skills, SlotCounts};
 use tidegate_core::ids::{Name, NodeId, RunId, TaskId};
-use tidegate_core::protocol::{Answer, Command, Declare, Finish, Join, Leave, Refusal, Submission, Submit};
+use tidegate_core::protocol::{
+    Answer, Command, Declare, Finish, Join, Leave, Outcome, Refusal, Submission, Submit,
+};
 use tidegate_engine::{Delivery, Engine, EngineError};
 use tidegate_store::{Ended, Reads, SqliteStore, StoreError};
 use tidegate_worker::{
@@ -190,7 +192,9 @@ async fn tell_engine(
             (Command::Heartbeat(heartbeat), Box::new(reply))
         }
         ToEngine::Report { lease, outcome } => {
-            let finish = Finish { worker, lease, outcome, offer: None };
+            // A worker that hands back is about to leave: it must not get the same thing again.
+            let offer = (outcome == Outcome::HandedBack).then(SlotCounts::default);
+            let finish = Finish { worker, lease, outcome, offer };
             (Command::Finish(finish), Box::new(move |_| Some(ToWorker::Reported(lease))))
         }
         ToEngine::Draining => (Command::Offer { worker, slots: SlotCounts::default() }, Box::new(|_| None)),

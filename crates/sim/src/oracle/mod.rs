@@ -122,6 +122,7 @@ pub(crate) struct Handed {
     /// It was reported, or lost with its worker.
     pub over: bool,
     pub failed: bool,
+    pub succeeded: bool,
 }
 
 pub struct Oracle {
@@ -273,7 +274,15 @@ impl Oracle {
         self.first.entry(label.clone()).or_insert((lease.epoch, at));
         self.handed.insert(
             lease,
-            Handed { label, worker: worker.clone(), at, length: attempt.length, over: false, failed: false },
+            Handed {
+                label,
+                worker: worker.clone(),
+                at,
+                length: attempt.length,
+                over: false,
+                failed: false,
+                succeeded: false,
+            },
         );
     }
 
@@ -286,6 +295,7 @@ impl Oracle {
         let Some(handed) = self.handed.get_mut(&lease).filter(|handed| !handed.over) else { return };
         handed.over = true;
         handed.failed = matches!(outcome, Outcome::Failed { .. });
+        handed.succeeded = matches!(outcome, Outcome::Succeeded(_));
         let label = handed.label.clone();
         let deeds = self.deeds(&label);
         match outcome {
@@ -303,18 +313,12 @@ impl Oracle {
         }
         let found = self.fenced(lease, now);
         self.limits.pending.extend(found);
-        let Some((label, failed)) =
-            self.handed.get(&lease).map(|handed| (handed.label.clone(), handed.failed))
-        else {
-            return;
-        };
+        let Some(handed) = self.handed.get(&lease) else { return };
+        let (label, failed, succeeded) = (handed.label.clone(), handed.failed, handed.succeeded);
         if let Some(job) = self.jobs.get_mut(&label).filter(|_| failed) {
             job.again = Some(now + job.spec.pause + SLACK);
         }
-        let deeds = self.deeds(&label);
-        if deeds.succeeded {
-            deeds.succeeded_told = true;
-        }
+        self.deeds(&label).succeeded_told |= succeeded;
     }
 
     /// Nothing with an old epoch changes anything.
