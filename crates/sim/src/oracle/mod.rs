@@ -119,8 +119,10 @@ pub(crate) struct Handed {
     pub worker: Name,
     pub at: Moment,
     pub length: Span,
-    /// It was reported, or lost with its worker.
+    /// It was reported.
     pub over: bool,
+    /// The report was answered, or lost with its worker.
+    pub answered: bool,
     pub failed: bool,
     pub succeeded: bool,
 }
@@ -280,6 +282,7 @@ impl Oracle {
                 at,
                 length: attempt.length,
                 over: false,
+                answered: false,
                 failed: false,
                 succeeded: false,
             },
@@ -308,6 +311,7 @@ impl Oracle {
 
     /// A worker's report was answered. `Done` means that it counted.
     pub fn reported(&mut self, lease: Lease, answer: &Answer, now: Moment) {
+        self.handed.get_mut(&lease).into_iter().for_each(|handed| handed.answered = true);
         if *answer != Answer::Done {
             return;
         }
@@ -379,10 +383,10 @@ impl Oracle {
 
     /// A worker died with everything it was handed, whether or not it had begun with it.
     pub fn lost_worker(&mut self, worker: &Name) {
-        let handed = self.handed.values_mut().filter(|handed| handed.worker == *worker && !handed.over);
+        let handed = self.handed.values_mut().filter(|handed| handed.worker == *worker && !handed.answered);
         let labels: Vec<String> = handed
             .map(|handed| {
-                handed.over = true;
+                handed.answered = true;
                 handed.label.clone()
             })
             .collect();
