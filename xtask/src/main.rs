@@ -8,6 +8,7 @@ mod coverage;
 mod lcov;
 mod need;
 mod process;
+mod sim;
 mod test;
 
 use std::process::ExitCode;
@@ -21,12 +22,15 @@ enum Chore {
     Test(test::Options),
     /// Measure how many lines of crates/core the tests reach.
     Coverage(coverage::Options),
+    /// Play simulated worlds in which everything goes wrong, and judge what happened.
+    Sim(sim::Sim),
 }
 
 fn main() -> ExitCode {
     let outcome = match Chore::parse() {
         Chore::Test(options) => test::run(&options),
         Chore::Coverage(options) => coverage::run(&options),
+        Chore::Sim(options) => sim::run(&options),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -49,6 +49,9 @@ const STEPS: &[Step] = &[
     step("advisories", "cargo deny check advisories", &[&CARGO_DENY]).fetching(ADVISORY_DATABASE),
     step("nextest", "cargo nextest run --workspace --all-features", &[&NEXTEST, &C_COMPILER]),
     step("doctest", "cargo test --doc --workspace", &[&C_COMPILER]),
+    step("quickstart", "cargo run --release -- run examples/quickstart.yaml", &[&C_COMPILER]),
+    step("sim", "cargo xtask sim --seeds 4000", &[&C_COMPILER]),
+    step("canaries", "cargo xtask sim --canary all", &[&C_COMPILER]),
 ];
 
 const fn step(name: &'static str, command: &'static str, needs: &'static [&'static Need]) -> Step {

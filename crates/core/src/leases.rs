@@ -83,7 +83,10 @@ impl Core {
         let mut tally = self.tally(task);
         tally.losses += u32::from(charged);
         let verdict = if tally.losses > self.terms(task.node).max_losses {
-            let error = format!("its worker was lost {} times", tally.losses);
+            let error = match tally.losses {
+                1 => "its worker was lost".to_owned(),
+                losses => format!("its workers were lost {losses} times"),
+            };
             Verdict::End { state: State::Failed, output: None, error: Some(error) }
         } else {
             Verdict::Again { due: None, error: None }

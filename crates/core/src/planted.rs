@@ -22,7 +22,7 @@ pub enum Bug {
     ReservationIgnored,
     /// A retry goes to the end of the line.
     RetryLosesPlace,
-    /// A heartbeat brings back a lease that has run out.
+    /// A worker takes its own heartbeat for the answer, so that its lease is renewed after it has run out.
     RenewedAfterExpiry,
     /// A cancelled attempt's units are never given back.
     CancelLeaksSlot,

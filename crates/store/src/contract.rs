@@ -98,8 +98,9 @@ pub trait Reads: Send {
 
 /// Blocking; a shell calls it from a thread of its own.
 pub trait Store: Reads {
-    /// Takes the lead, if nobody has it or the lease of who has it is over. Also the way to extend one's own:
-    /// the holder of `mine` keeps its term.
+    /// Takes the lead, if nobody else has it or the lease of who has it is over. Also the way to extend one's own:
+    /// the holder of `mine` keeps its term; a server that asks without it (it was started anew, or never heard
+    /// that it leads) gets a new one.
     fn lead(&mut self, server: &Name, mine: Option<u32>, lease: Span) -> Result<Option<Term>, StoreError>;
 
     /// Gives the lead up, so that another need not wait for the lease to end.

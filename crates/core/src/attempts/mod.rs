@@ -25,6 +25,7 @@ pub use terms::{GRACE, Terms};
 
 use crate::ids::Name;
 use crate::model::LEASE;
+use crate::planted::{Bug, Planted};
 use crate::protocol::{Attempt, Heartbeat, Lease, Outcome, Renewal};
 use crate::time::{Moment, Span};
 use settled::Settled;
@@ -68,6 +69,7 @@ pub struct Attempts {
     settled: Settled,
     last_heartbeat: Moment,
     draining: bool,
+    planted: Planted,
 }
 
 impl Attempts {
@@ -81,6 +83,7 @@ impl Attempts {
             settled: Settled::default(),
             last_heartbeat: now,
             draining: false,
+            planted: Planted::default(),
         }
     }
 
@@ -218,9 +221,33 @@ impl Attempts {
         }
         self.settled.forget(now);
         if self.next_heartbeat() <= now {
+            self.renew_oneself(now, &mut actions);
             actions.push(Action::Heartbeat(self.heartbeat(now)));
         }
         actions
+    }
+
+    /// Only for a planted bug.
+    fn renew_oneself(&mut self, now: Moment, actions: &mut Vec<Action>) {
+        if !self.planted.has(Bug::RenewedAfterExpiry) {
+            return;
+        }
+        let running: Vec<(Lease, Terms)> = self
+            .table
+            .iter()
+            .filter(|(_, held)| matches!(held.state, State::Running))
+            .map(|(lease, held)| (lease, held.terms))
+            .collect();
+        for (lease, terms) in running {
+            let deadline = now + terms.usable();
+            self.table.postpone(lease, deadline);
+            actions.push(Action::Extend { lease, deadline });
+        }
+    }
+
+    #[cfg(feature = "planted-bugs")]
+    pub fn plant(&mut self, bug: Bug) {
+        self.planted = Planted::bug(bug);
     }
 
     /// Everything this worker has, to be sent now.

@@ -106,6 +106,10 @@ impl Limits {
         u64::from(most.max(in_force))
     }
 
+    pub fn declared(&self, key: &LimitKey) -> u64 {
+        self.declared.get(key).copied().map_or(0, u64::from)
+    }
+
     pub fn is_steady(&self, key: &LimitKey) -> bool {
         !self.capacity.contains_key(key)
     }

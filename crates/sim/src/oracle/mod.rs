@@ -170,7 +170,12 @@ impl Oracle {
             shut_down: BTreeMap::new(),
             last_disturbance: Moment(0),
             server_troubles: 0,
-            lossless: trouble.lost + trouble.late + trouble.server_pauses + trouble.worker_pauses == 0,
+            lossless: trouble.lost
+                + trouble.late
+                + trouble.server_pauses
+                + trouble.worker_pauses
+                + trouble.worker_cuts
+                == 0,
             begun: BTreeSet::new(),
         }
     }

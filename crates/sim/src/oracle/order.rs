@@ -5,10 +5,10 @@ use tidegate_core::ids::{Epoch, Name};
 use tidegate_core::protocol::Lease;
 use tidegate_core::time::{Moment, Span};
 
-/// Later-ranked starts at its limits that a task with two wide demands may have to let pass. The contract bounds
-/// the releases of the limit it is parked under by the sum of its capacities and the two largest; the other one
-/// goes on meanwhile.
-const MAY_PASS: usize = 70;
+/// Later-ranked starts at its limits that a task with two wide demands may have to let pass, for each unit of
+/// their capacities. The contract bounds the releases of the limit it is parked under by the sum of its capacities
+/// and the two largest; the other one goes on meanwhile, and so do those that were granted before.
+const MAY_PASS_A_UNIT: u64 = 12;
 
 impl Oracle {
     /// Compares a start with those that came before it although they rank after it.
@@ -45,9 +45,10 @@ impl Oracle {
                 let what = format!("{} started after {}, which ranks behind it", label, other.spec.label);
                 return Err(Violation::new("I4", what, now));
             }
-            passed += usize::from(shared && job.spec.ample);
+            passed += u64::from(shared && job.spec.ample);
         }
-        if passed > MAY_PASS {
+        let capacities = job.spec.demands.iter().map(|(key, _)| self.limits.declared(key));
+        if passed > MAY_PASS_A_UNIT * capacities.sum::<u64>() && job.spec.demands.len() > 1 {
             let what = format!("{label} let {passed} pass that rank behind it");
             return Err(Violation::new("I10", what, now));
         }

@@ -15,6 +15,7 @@ pub(crate) enum Fault {
     WorkerPause(WorkerId),
     WorkerGoesOn(WorkerId),
     WorkerShutDown(WorkerId),
+    WorkerCutOff(WorkerId),
 }
 
 impl World {
@@ -35,6 +36,10 @@ impl World {
         for _ in 0..trouble.worker_pauses {
             let worker = self.random.index(self.workers.len());
             self.sometime(Event::Fault(Fault::WorkerPause(worker)));
+        }
+        for _ in 0..trouble.worker_cuts {
+            let worker = self.random.index(self.workers.len());
+            self.sometime(Event::Fault(Fault::WorkerCutOff(worker)));
         }
         for _ in 0..trouble.worker_shutdowns {
             let worker = self.random.index(self.workers.len());
@@ -86,6 +91,10 @@ impl World {
                 self.after(away, Event::Fault(Fault::WorkerGoesOn(id)));
             }
             Fault::WorkerShutDown(id) => self.shut_down_worker(id),
+            Fault::WorkerCutOff(id) => {
+                let away = Span::millis(self.random.between(2_000, 40_000));
+                self.cut_off_worker(id, away);
+            }
             _ => {}
         }
     }

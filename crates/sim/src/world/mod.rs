@@ -148,6 +148,7 @@ pub struct World {
     pub(crate) clients: Clients,
     pub(crate) askers: BTreeMap<u64, Asker>,
     next_ticket: u64,
+    pub(crate) bug: Option<Bug>,
     pub(crate) troubled: bool,
     done_since: Option<Moment>,
     /// Whole limits were claimed once more at the end.
@@ -200,6 +201,7 @@ impl World {
             clients: Clients::default(),
             askers: BTreeMap::new(),
             next_ticket: 0,
+            bug,
             troubled: true,
             done_since: None,
             probed: false,
@@ -283,6 +285,9 @@ impl World {
     /// Sends a message: perhaps it is late, lost or doubled.
     pub(crate) fn send(&mut self, make: impl Fn() -> Event) {
         let trouble = if self.troubled { self.plan.trouble } else { Default::default() };
+        if self.is_cut_off(&make()) {
+            return;
+        }
         if self.random.chance(trouble.lost) {
             return self.disturbed("message lost");
         }
@@ -332,6 +337,7 @@ impl World {
             self.revive_server(server);
         }
         for worker in 0..self.workers.len() {
+            self.workers[worker].reconnect();
             self.revive_worker(worker);
         }
         self.clients_heal();

@@ -231,7 +231,7 @@ impl World {
                 let until = at + length;
                 let attempt = Attempt { lease, order, length, left: length, number };
                 self.oracle.handed_over(&attempt, &self.plan.workers[worker].name, at);
-                if !self.workers[worker].is_up() {
+                if !self.workers[worker].is_joined() {
                     self.oracle.may_be_lost(&super::evaluator::label(&attempt.order));
                 }
                 self.servers[id].outbox.entry(worker).or_default().push((attempt, until));

@@ -8,6 +8,8 @@ use crate::random::Random;
 use std::collections::BTreeMap;
 use tidegate_core::admission::SlotCounts;
 use tidegate_core::attempts::{Action, Attempts};
+use tidegate_core::model::LEASE;
+use tidegate_core::planted::Bug;
 use tidegate_core::protocol::{Attempt, Command, Finish, Join, Lease, Leave, Outcome, Payload};
 use tidegate_core::time::{Moment, Span};
 
@@ -41,6 +43,8 @@ pub(crate) struct SimWorker {
     polled: Option<Moment>,
     next_tick: Option<Moment>,
     leaving: bool,
+    /// Nothing gets through to it or from it until then.
+    cut_off_until: Moment,
 }
 
 impl SimWorker {
@@ -50,6 +54,15 @@ impl SimWorker {
 
     pub fn is_up(&self) -> bool {
         self.attempts.is_some()
+    }
+
+    pub fn reconnect(&mut self) {
+        self.cut_off_until = Moment(0);
+    }
+
+    /// It runs, and the engine knows this life of it.
+    pub fn is_joined(&self) -> bool {
+        self.is_up() && self.joined
     }
 
     pub fn is_paused(&self) -> bool {
@@ -74,6 +87,7 @@ impl World {
                 polled: None,
                 next_tick: None,
                 leaving: false,
+                cut_off_until: Moment(0),
             });
             self.start_worker(id);
         }
@@ -84,7 +98,7 @@ impl World {
         let worker = &mut self.workers[id];
         worker.life += 1;
         let local = worker.local(self.now);
-        worker.attempts = Some(Attempts::new(worker.plan.name.clone(), worker.life, GRACE, local));
+        worker.attempts = Some(make_attempts(worker, local, self.bug));
         (worker.joined, worker.polled, worker.leaving) = (false, None, false);
         (worker.paused_until, worker.next_tick) = (None, None);
         worker.missed.clear();
@@ -396,7 +410,8 @@ impl World {
         for (lease, process) in processes {
             // The guardian's pipe closes, and it makes an end of everything at once.
             self.oracle.ended(&process.label, lease, self.now);
-            let span = self.oracle.lease_of(lease) + Span::seconds(2);
+            // A leader that has just taken over takes nothing from anybody for a third of a lease.
+            let span = self.oracle.lease_of(lease) + LEASE.third() + Span::seconds(2);
             self.after(
                 span,
                 Event::Judge(Deferred::LeaseIsOver { lease, worker: name.clone(), since: self.now }),
@@ -424,6 +439,29 @@ impl World {
                 self.oracle.may_be_lost(&process.label);
             }
         }
+    }
+
+    pub(super) fn cut_off_worker(&mut self, id: WorkerId, span: Span) {
+        self.disturbed("worker cut off");
+        self.workers[id].cut_off_until = self.now + span;
+        for process in self.workers[id].processes.values() {
+            self.oracle.may_be_lost(&process.label);
+        }
+    }
+
+    /// Whether a message goes to or comes from a worker that is cut off.
+    pub(super) fn is_cut_off(&self, event: &Event) -> bool {
+        let worker = match event {
+            Event::ToWorker { worker, .. } | Event::Poll { worker, .. } => *worker,
+            Event::Command { asker, .. } => match asker {
+                Asker::Join { worker, .. }
+                | Asker::Heartbeat { worker, .. }
+                | Asker::Report { worker, .. } => *worker,
+                Asker::Client(_) | Asker::Nobody => return false,
+            },
+            _ => return false,
+        };
+        self.workers[worker].cut_off_until > self.now
     }
 
     pub(super) fn resume_worker(&mut self, id: WorkerId) {
@@ -472,6 +510,18 @@ impl World {
         let span = Span::millis(self.random.between(200, 5_000));
         self.after(span, Event::Fault(super::Fault::WorkerReturns(id)));
     }
+}
+
+#[cfg(feature = "planted-bugs")]
+fn make_attempts(worker: &SimWorker, local: Moment, bug: Option<Bug>) -> Attempts {
+    let mut attempts = Attempts::new(worker.plan.name.clone(), worker.life, GRACE, local);
+    bug.into_iter().for_each(|bug| attempts.plant(bug));
+    attempts
+}
+
+#[cfg(not(feature = "planted-bugs"))]
+fn make_attempts(worker: &SimWorker, local: Moment, _: Option<Bug>) -> Attempts {
+    Attempts::new(worker.plan.name.clone(), worker.life, GRACE, local)
 }
 
 struct Behaviour {

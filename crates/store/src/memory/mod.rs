@@ -81,7 +81,8 @@ impl Shared {
         let until = self.clock + lease;
         match &mut self.leader {
             Some(leader) if mine == Some(self.term) => leader.until = until,
-            Some(leader) if leader.until > self.clock => return None,
+            // Who asks anew may have been told nothing of the term it was given: it gets another.
+            Some(leader) if leader.until > self.clock && leader.server != *server => return None,
             _ => {
                 self.term += 1;
                 self.leader = Some(Leader { server: server.clone(), until });
