@@ -1,0 +1,1 @@
+//! The view and its picture, without a terminal.
