@@ -233,7 +233,8 @@ impl View {
         let error = error.map(str::to_owned);
         if let Some(run) = self.runs.get_mut(&task.node) {
             (run.state, run.ended, run.waits) = (state, Some(at), None);
-            run.error = error.clone();
+            // What was cancelled with the run is not what went wrong with it.
+            let error = error.filter(|_| state != State::Cancelled);
             let took = run.started.map(|started| at.since(started));
             return self
                 .tell(task, at, What::Ended { state, took, error })

@@ -48,11 +48,7 @@ pub async fn run(options: args::Run, quiet: bool) -> Result<Exit, Failure> {
     local.declare(prepared.declare).await.map_err(failed)?;
     let others = local.engine.read(|core, _| core.roots()).await.unwrap_or_default();
     if !quiet && !others.is_empty() {
-        say(format!(
-            "note: {} in this store {}",
-            unfinished(&others),
-            "not finished; the work goes on here too"
-        ));
+        say(format!("note: {} not finished; the work goes on here too", unfinished(&others)));
     }
     let entries = local.engine.subscribe();
     let (id, node) =
@@ -95,8 +91,8 @@ async fn open(path: &Path, slots: Option<u32>, lines: mpsc::Sender<LogLine>) -> 
 
 fn unfinished(runs: &[RunId]) -> String {
     match runs {
-        [run] => format!("{run} is"),
-        [first, ..] => format!("{} runs ({first} and others) are", runs.len()),
+        [run] => format!("{run} of this store is"),
+        [first, ..] => format!("{} runs of this store ({first} and others) are", runs.len()),
         [] => String::new(),
     }
 }
@@ -130,6 +126,8 @@ fn conclude(id: RunId, state: State, error: Option<String>, interrupted: bool) -
         State::TimedOut => ("timed-out", "timed out".to_owned()),
         state => ("failed", state_of(state)),
     };
+    // What was cancelled with the run is not what went wrong with it.
+    let error = error.filter(|_| state != State::Cancelled);
     let why = error.map(|error| format!(": {error}")).unwrap_or_default();
     Err(Failure::new(code, format!("{id} {verb}{why}")).exit(exit))
 }

@@ -50,7 +50,7 @@ pub fn draw(view: &View, id: &str, frame: &Frame) -> Vec<Line> {
     let mut tree = Tree { view, frame, column: 0, logs: LOG_OF_ALL, rows: Vec::new() };
     tree.column = tree.widest(view.root, 1).min(NAME) + 4;
     tree.rows.push(Row { line: header(run, id, frame), weight: Weight::Open });
-    tree.steps(run, view.root, 1);
+    tree.steps(run, 1);
     fit(tree.rows, frame).into_iter().map(|line| line.clip(frame.width)).collect()
 }
 
@@ -117,13 +117,12 @@ impl Tree<'_> {
         widths.max().unwrap_or(0)
     }
 
-    fn steps(&mut self, run: &Run, node: NodeId, depth: usize) {
-        for (index, (definition, step)) in run.flow.steps.iter().zip(&run.steps).enumerate() {
+    fn steps(&mut self, run: &Run, depth: usize) {
+        for (definition, step) in run.flow.steps.iter().zip(&run.steps) {
             self.step(run, definition, step, depth);
-            if let Some((inside, record)) = step.inside.and_then(|at| Some((at, self.view.runs.get(&at)?))) {
-                self.steps(record, inside, depth + 1);
+            if let Some(inside) = step.inside.and_then(|inside| self.view.runs.get(&inside)) {
+                self.steps(inside, depth + 1);
             }
-            debug_assert!(self.view.place(node.step(index)).is_some());
         }
     }
 
@@ -150,6 +149,7 @@ impl Tree<'_> {
             None => Weight::Pending,
         };
         self.rows.push(Row { line, weight });
+        self.next_item(step, depth);
         self.log(step, depth);
     }
 
@@ -196,7 +196,7 @@ impl Tree<'_> {
     fn running(&self, step: &Step, of: u32) -> Vec<(Tone, String)> {
         let mut parts = Vec::new();
         match &step.items {
-            Some(items) => parts.extend(self.items(items, step.waits.as_deref())),
+            Some(items) => parts.extend(bar(items)),
             None if step.tries > 1 => parts.push((Tone::Waits, try_of(step.tries, of))),
             None => {}
         }
@@ -206,55 +206,40 @@ impl Tree<'_> {
         parts
     }
 
-    /// A bar, the numbers, and what the next item waits for if that is not just its window.
-    fn items(&self, items: &Items, waits: Option<&str>) -> Vec<(Tone, String)> {
-        let cells = |n: u32| (u64::from(n) * u64::from(BAR) / u64::from(items.count.max(1))) as usize;
-        let running = items.running.len() as u32;
-        let done = cells(items.succeeded);
-        let bad = cells(items.succeeded + items.failed) - done;
-        let busy = cells(items.ended() + running).saturating_sub(done + bad);
-        let rest = (BAR as usize).saturating_sub(done + bad + busy);
-        let mut parts = vec![
-            (Tone::Good, "━".repeat(done)),
-            (Tone::Bad, "━".repeat(bad)),
-            (Tone::Busy, "━".repeat(busy)),
-            (Tone::Dim, "─".repeat(rest)),
-            (Tone::Plain, format!("  {} of {}", items.ended(), items.count)),
-        ];
-        if running > 0 {
-            parts.push((Tone::Busy, format!(", {running} running")));
+    fn ended(&self, step: &Step, state: State) -> Vec<(Tone, String)> {
+        let error = step.error.as_deref();
+        let mut parts = match (state, error) {
+            (State::Succeeded, _) => Vec::new(),
+            // Its sign says already that it failed.
+            (State::Failed, Some(error)) => vec![(Tone::Bad, error.to_owned())],
+            (state, Some(error)) => vec![(tone(state), format!("{}: {error}", state_of(state)))],
+            (state, None) => vec![(tone(state), state_of(state))],
+        };
+        match &step.items {
+            Some(items) if state == State::Succeeded => {
+                parts.push((Tone::Dim, format!("{} of {} items", items.succeeded, items.count)));
+            }
+            Some(_) => {}
+            None if step.tries > 1 && parts.is_empty() => {
+                parts.push((Tone::Dim, format!("{} tries", step.tries)))
+            }
+            None if step.tries > 1 => parts.push((Tone::Dim, format!(", {} tries", step.tries))),
+            None => {}
         }
-        if items.failed > 0 {
-            parts.push((Tone::Bad, format!(", {} failed", items.failed)));
-        }
-        if !items.retrying.is_empty() {
-            parts.push((Tone::Waits, format!(", {} to be tried again", items.retrying.len())));
-        }
-        if let Some(waits) = waits {
-            parts.push((Tone::Waits, format!(", the next {waits}")));
+        if let Some((index, error)) = step.items.as_ref().and_then(|items| items.error.as_ref()) {
+            parts.push((Tone::Bad, format!("; #{index}: {error}")));
         }
         parts
     }
 
-    fn ended(&self, step: &Step, state: State) -> Vec<(Tone, String)> {
-        let mut parts = Vec::new();
-        if state != State::Succeeded {
-            parts.push((tone(state), state_of(state)));
-        }
-        if let Some(error) = &step.error {
-            parts.push((tone(state), format!(": {error}")));
-        }
-        if let Some(items) = &step.items {
-            let so_far = if parts.is_empty() { "" } else { ", " };
-            parts.push((Tone::Dim, format!("{so_far}{} of {} items", items.succeeded, items.count)));
-            if let (Some((index, error)), true) = (&items.error, items.failed > 0) {
-                parts.push((Tone::Bad, format!("; #{index}: {error}")));
-            }
-        } else if step.tries > 1 {
-            let so_far = if parts.is_empty() { "" } else { ", " };
-            parts.push((Tone::Dim, format!("{so_far}{} tries", step.tries)));
-        }
-        parts
+    /// What the next item of a loop waits for.
+    fn next_item(&mut self, step: &Step, depth: usize) {
+        let (Some(State::Running), Some(items), Some(waits)) = (step.state, &step.items, &step.waits) else {
+            return;
+        };
+        let Some(next) = items.waiting.first() else { return };
+        let text = format!("{}◌ #{next} {waits}", "  ".repeat(depth + 1));
+        self.rows.push(Row { line: Line::new().with(Tone::Waits, text), weight: Weight::Log });
     }
 
     /// The end of what a running step wrote; of one that failed too, once all is over.
@@ -271,6 +256,33 @@ impl Tree<'_> {
             self.rows.push(Row { line, weight: Weight::Log });
         }
     }
+}
+
+/// A bar of items, and the numbers.
+fn bar(items: &Items) -> Vec<(Tone, String)> {
+    let cells = |n: u32| (u64::from(n) * u64::from(BAR) / u64::from(items.count.max(1))) as usize;
+    let running = items.running.len() as u32;
+    let done = cells(items.succeeded);
+    let bad = cells(items.succeeded + items.failed) - done;
+    let busy = cells(items.ended() + running).saturating_sub(done + bad);
+    let rest = (BAR as usize).saturating_sub(done + bad + busy);
+    let mut parts = vec![
+        (Tone::Good, "━".repeat(done)),
+        (Tone::Bad, "━".repeat(bad)),
+        (Tone::Busy, "━".repeat(busy)),
+        (Tone::Dim, "─".repeat(rest)),
+        (Tone::Plain, format!("  {} of {}", items.ended(), items.count)),
+    ];
+    if running > 0 {
+        parts.push((Tone::Busy, format!(", {running} running")));
+    }
+    if items.failed > 0 {
+        parts.push((Tone::Bad, format!(", {} failed", items.failed)));
+    }
+    if !items.retrying.is_empty() {
+        parts.push((Tone::Waits, format!(", {} to be tried again", items.retrying.len())));
+    }
+    parts
 }
 
 fn sign(state: Option<State>, frame: &Frame) -> &'static str {

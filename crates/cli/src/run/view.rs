@@ -25,7 +25,6 @@ pub struct Run {
     pub state: State,
     pub started: Option<Moment>,
     pub ended: Option<Moment>,
-    pub error: Option<String>,
     pub stopping: Option<Stop>,
     pub steps: Vec<Step>,
     /// What comes before the names of its steps: `outer/`, or nothing.
@@ -93,7 +92,6 @@ impl Run {
             state: State::Waiting,
             started: None,
             ended: None,
-            error: None,
             stopping: None,
             steps,
             path,
