@@ -3,12 +3,13 @@
 use crate::admission::{Admission, Level, LimitKey, Rank, Rules};
 use crate::catalog::Catalog;
 use crate::classes::Classes;
+use crate::ended_ids::EndedIds;
 use crate::ids::{Epoch, Name, NodeId, RunId, TaskId};
 use crate::lines::ActionLine;
 use crate::model::{Action, Flow};
-use crate::nodes::{Node, Run, Step};
+use crate::nodes::{Node, Run, Step, Work};
 use crate::planted::Planted;
-use crate::protocol::{Answer, Command, Effect, Output, Refusal, Write};
+use crate::protocol::{Answer, Command, Effect, Lease, Output, Refusal, Write};
 use crate::time::Moment;
 use crate::timers::Timers;
 use crate::workers::Workers;
@@ -28,6 +29,7 @@ pub struct Core {
     pub(crate) nodes: FxHashMap<NodeId, Node>,
     pub(crate) by_id: FxHashMap<RunId, NodeId>,
     pub(crate) by_key: BTreeMap<Name, (NodeId, u64)>,
+    pub(crate) ended_ids: EndedIds,
     pub(crate) workers: Workers,
     pub(crate) lines: BTreeMap<Name, ActionLine>,
     pub(crate) timers: Timers,
@@ -70,6 +72,8 @@ impl Core {
         self.notice_lateness(now);
         self.now = now;
         let mut budget = self.admission.begin();
+        // Any command may be the first after a rate has refilled, and nobody may be overlooked by it.
+        self.admission.wake(now);
         let answer = self.carry_out(command, now).unwrap_or_else(Answer::Refused);
         self.settle(now, &mut budget);
         self.admission.settle_wakes(now);
@@ -160,6 +164,16 @@ impl Core {
         self.now
     }
 
+    /// What is open, in a line: for a message about something that should not be.
+    pub fn describe_open(&self, now: Moment) -> String {
+        let mut nodes: Vec<NodeId> = self.nodes.keys().copied().collect();
+        nodes.sort_unstable();
+        let explained = nodes.iter().filter_map(|&node| self.explain(TaskId::node(node), now));
+        let texts: Vec<String> =
+            explained.take(8).map(|explanation| crate::explain::render(&explanation)).collect();
+        format!("{} open: {}", nodes.len(), texts.join("; "))
+    }
+
     /// Nothing is open, and nothing is held.
     pub fn is_idle(&self) -> bool {
         self.nodes.is_empty()
@@ -237,6 +251,12 @@ impl Core {
         self.catalog.definition(name).cloned()
     }
 
+    /// Whether a lease is live. What waited for its worker to ask for it is handed over only if it still is: the
+    /// worker that asks may have been started anew.
+    pub fn is_live(&self, lease: Lease) -> bool {
+        self.work(lease.task).and_then(Work::running).is_some_and(|running| running.epoch == lease.epoch)
+    }
+
     /// The public id of the root that a node belongs to.
     pub fn root_id(&self, node: NodeId) -> Option<RunId> {
         match self.nodes.get(&node)? {
@@ -244,9 +264,5 @@ impl Core {
             Node::Run(run) => run.id.or_else(|| self.root_id(run.parent?)),
             Node::Step(step) => self.root_id(step.run),
         }
-    }
-
-    pub fn node_of(&self, id: RunId) -> Option<NodeId> {
-        self.by_id.get(&id).copied()
     }
 }

@@ -107,7 +107,8 @@ impl Core {
         for (from, to, class) in segments {
             let first = self.rank(TaskId::item(node, from));
             let last = self.rank(TaskId::item(node, to - 1));
-            let ranges = self.admission.withdraw_range(class, first, last, now);
+            let taken = self.admission.withdraw_range(class, first, last, now);
+            let ranges = self.never_started(node, taken);
             if let Some(segment) = self.loop_mut(node).and_then(|record| record.segments.get_mut(&from))
                 && segment.parked.is_empty()
             {

@@ -7,7 +7,8 @@ use crate::nodes::{Work, WorkState};
 use crate::planted::Bug;
 use crate::protocol::Write;
 use crate::state::State;
-use crate::time::Moment;
+use crate::time::{Moment, Span};
+use crate::workers::Worker;
 use crate::works::Verdict;
 
 impl Core {
@@ -20,15 +21,14 @@ impl Core {
         }
     }
 
-    /// Nothing expires for a third of a lease, and what ran out before is nobody's fault.
+    /// Nothing expires for a third of a lease. Nobody could renew anything meanwhile, so a worker may have had to
+    /// give up what it had: losing what is not renewed from here on is nobody's fault.
     pub(crate) fn begin_grace(&mut self, now: Moment) {
         self.quiet_until = now + LEASE.third();
         let attempts: Vec<TaskId> =
             self.workers.iter().flat_map(|(_, worker)| worker.attempts.keys().copied()).collect();
         for task in attempts {
-            if let Some(running) = self.work_mut(task).and_then(Work::running_mut)
-                && running.until <= now
-            {
+            if let Some(running) = self.work_mut(task).and_then(Work::running_mut) {
                 running.excused = true;
             }
         }
@@ -40,23 +40,28 @@ impl Core {
         }
         while let Some(name) = self.workers.due(now) {
             self.expire_leases(&name, now);
-            let silent =
-                self.workers.get(&name).is_some_and(|worker| worker.connected && worker.seen + LEASE <= now);
-            if silent {
+            let silent = |worker: &Worker| worker.connected && worker.seen + LEASE <= now;
+            if self.workers.get(&name).is_some_and(silent) {
                 self.disconnect(&name, now);
             }
             self.schedule_check(&name);
         }
     }
 
-    /// Takes from a worker what it has not renewed in time.
+    /// Takes from a worker what it has not renewed in time. One that was silent for as long as a lease lasts gets
+    /// nothing new until it is heard again: whatever it got would only be lost too.
     pub(crate) fn expire_leases(&mut self, name: &Name, now: Moment) {
         let Some(worker) = self.workers.get(name) else { return };
-        let expired = |task: &&TaskId| {
-            self.work(**task).and_then(Work::running).is_some_and(|running| running.until <= now)
+        let (seen, connected) = (worker.seen, worker.connected);
+        let expired = |task: &TaskId| {
+            let running = self.work(*task).and_then(Work::running)?;
+            (running.until <= now).then_some((*task, running.length))
         };
-        let expired: Vec<TaskId> = worker.attempts.keys().filter(expired).copied().collect();
-        for task in expired {
+        let expired: Vec<(TaskId, Span)> = worker.attempts.keys().filter_map(expired).collect();
+        if connected && expired.iter().any(|(_, length)| seen + *length <= now) {
+            self.disconnect(name, now);
+        }
+        for (task, _) in expired {
             self.lose_attempt(task, now);
         }
     }

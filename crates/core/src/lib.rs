@@ -13,6 +13,7 @@ mod classes;
 mod commands;
 mod core;
 mod crowd;
+mod ended_ids;
 pub mod explain;
 mod family;
 pub mod ids;

@@ -87,7 +87,7 @@ pub(crate) struct Running {
     pub stop: Option<Stop>,
     /// Heartbeats of its worker that did not list it.
     pub missing: u8,
-    /// Its lease ran out while nobody could renew it: losing it is nobody's fault.
+    /// It was not renewed since nobody could renew it: losing it is nobody's fault.
     pub excused: bool,
 }
 

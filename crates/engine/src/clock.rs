@@ -11,6 +11,11 @@ pub struct EngineClock {
 }
 
 impl EngineClock {
+    /// A lead begins: what the local clock said before means nothing.
+    pub fn begin(&mut self, store: Moment, local: Moment) {
+        *self = EngineClock { store, local };
+    }
+
     /// The store said `store` when the local clock said `local`. Engine time never goes back for it.
     pub fn set(&mut self, store: Moment, local: Moment) {
         let before = self.at(local);
@@ -35,7 +40,7 @@ mod tests {
     #[test]
     fn follows_the_store_and_never_goes_back() {
         let mut clock = EngineClock::default();
-        clock.set(Moment(5_000), Moment(100));
+        clock.begin(Moment(5_000), Moment(100));
         assert_eq!(clock.at(Moment(100)), Moment(5_000));
         assert_eq!(clock.at(Moment(350)), Moment(5_250));
         clock.set(Moment(5_100), Moment(400));

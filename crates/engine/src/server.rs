@@ -165,7 +165,7 @@ impl Server {
             }
             (Some(term), _) if !self.resigned => {
                 self.step_down(out);
-                self.clock.set(term.clock, local);
+                self.clock.begin(term.clock, local);
                 self.ask_at = local + EXTEND_EVERY;
                 self.role = Role::Loading { term: term.term };
                 out.push(Output::Load);

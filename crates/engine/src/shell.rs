@@ -215,11 +215,7 @@ impl Shell {
         let mut next = Some(first);
         while let Some(request) = next {
             match request {
-                Request::Command(command, reply) => {
-                    self.next_ticket += 1;
-                    self.tickets.insert(self.next_ticket, reply);
-                    self.handle(Input::Command { ticket: self.next_ticket, command });
-                }
+                Request::Command(command, reply) => self.take(command, reply),
                 Request::Read(read) => read(self.server.core(), self.server.engine_time(self.clock.now())),
                 Request::Attach(name, sender) => drop(self.workers.insert(name, sender)),
                 Request::ShutDown => return self.handle(Input::Resign),
@@ -227,6 +223,12 @@ impl Shell {
             next = self.inbox.try_recv().ok();
         }
         self.handle(Input::Tick);
+    }
+
+    fn take(&mut self, command: Command, reply: oneshot::Sender<Option<Answer>>) {
+        self.next_ticket += 1;
+        self.tickets.insert(self.next_ticket, reply);
+        self.handle(Input::Command { ticket: self.next_ticket, command });
     }
 
     fn handle(&mut self, input: Input) {

@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
-use tidegate_core::ids::{Name, NodeId, TaskId};
+use tidegate_core::ids::{Name, NodeId, RunId, TaskId};
 use tidegate_core::protocol::{Payload, Snapshot, Write};
 use tidegate_core::state::State;
 use tidegate_core::time::{Moment, Span};
@@ -78,20 +78,13 @@ pub struct Ended {
     pub attempts: u32,
 }
 
-/// Blocking; a shell calls it from a thread of its own.
-pub trait Store: Send {
-    /// Takes the lead, if nobody has it or the lease of who has it is over. Also the way to extend one's own:
-    /// the holder of `mine` keeps its term.
-    fn lead(&mut self, server: &Name, mine: Option<u32>, lease: Span) -> Result<Option<Term>, StoreError>;
-
-    /// Gives the lead up, so that another need not wait for the lease to end. With it goes the right to commit.
-    fn resign(&mut self, term: u32) -> Result<(), StoreError>;
-
-    /// Makes an entry durable, whole or not at all. The first of these that holds is the answer: it is the last
-    /// entry already, `Done`; its term does not lead, `Deposed`; it does not follow the last entry, `Foreign`.
-    fn commit(&mut self, entry: &Entry) -> Result<Commit, StoreError>;
-
+/// What can be asked of a store, by its owner and by whoever else looks at it. Blocking; a shell calls it from a
+/// thread that may wait.
+pub trait Reads: Send {
     fn load(&mut self) -> Result<Loaded, StoreError>;
+
+    /// The node that was accepted under this id, whether or not it has ended.
+    fn find(&mut self, id: RunId) -> Result<Option<NodeId>, StoreError>;
 
     /// The payload of a node (a job's or step's order, a run's inputs, a loop's list) or the order of an item.
     fn payload(&mut self, task: TaskId) -> Result<Option<Payload>, StoreError>;
@@ -101,4 +94,16 @@ pub trait Store: Send {
 
     /// The ended items of a loop `from..to`, in index order; items without a row are left out.
     fn ended_items(&mut self, step: NodeId, from: u32, to: u32) -> Result<Vec<(u32, Ended)>, StoreError>;
+}
+
+/// Blocking; a shell calls it from a thread of its own.
+pub trait Store: Reads {
+    /// Takes the lead, if nobody has it or the lease of who has it is over. Also the way to extend one's own:
+    /// the holder of `mine` keeps its term.
+    fn lead(&mut self, server: &Name, mine: Option<u32>, lease: Span) -> Result<Option<Term>, StoreError>;
+
+    /// Gives the lead up, so that another need not wait for the lease to end.
+    fn resign(&mut self, term: u32) -> Result<(), StoreError>;
+
+    fn commit(&mut self, entry: &Entry) -> Result<Commit, StoreError>;
 }

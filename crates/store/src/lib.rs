@@ -3,10 +3,8 @@
 pub mod codec;
 pub mod contract;
 pub mod memory;
-mod reads;
 pub mod sqlite;
 
-pub use contract::{Commit, Ended, Entry, Loaded, Store, StoreError, Term};
+pub use contract::{Commit, Ended, Entry, Loaded, Reads, Store, StoreError, Term};
 pub use memory::MemoryStore;
-pub use reads::Reads;
 pub use sqlite::{SqliteReader, SqliteStore};

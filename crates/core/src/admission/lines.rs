@@ -123,6 +123,7 @@ impl Admission {
         for &limit in &limits {
             self.limit_mut(limit).reservers.insert(place.head, id);
             self.limit_mut(limit).line.insert(place.head, id);
+            self.note_pace(limit);
         }
         self.class_mut(id).place = Some(Place { reserves: true, ..place });
     }

@@ -157,6 +157,7 @@ impl Admission {
         let id = ClassId(self.classes.insert(Class::new(demands.into(), level)) as u32);
         for demand in demands {
             self.limit_mut(demand.limit).users.insert(id);
+            self.note_pace(demand.limit);
         }
         self.class_mut(id).aside = self.must_stand_aside(id);
         id
@@ -191,6 +192,7 @@ impl Admission {
             if let Gauge::Units { used, .. } = &mut limit.gauge {
                 *used += holders * u64::from(demand.units);
             }
+            self.note_pace(demand.limit);
         }
         for demand in &old {
             let limit = self.limit_mut(demand.limit);

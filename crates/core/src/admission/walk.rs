@@ -277,7 +277,8 @@ impl Admission {
                     self.remove_limit(id);
                     continue;
                 }
-                Some(forget.max(now))
+                // A pause is remembered until it ends, a closed rate until it changes: no timer brings that about.
+                Some(forget).filter(|&forget| !limit.paused && forget < Moment::MAX)
             } else {
                 self.first_pace_wake(id, now)
             };
@@ -292,21 +293,13 @@ impl Admission {
     }
 
     /// Only the first head parked under a pace has a timer: when its units, and those set aside before it, are
-    /// there.
+    /// there. If they cannot all be there at once, time does not help, but a reserver that leaves does.
     fn first_pace_wake(&self, id: LimitId, now: Moment) -> Option<Moment> {
         let limit = self.limit(id);
-        let mut units = 0;
-        for &class in limit.line.values() {
-            units += i64::from(self.class(class).units_at(id));
-            if self.class(class).parked_under(id) {
-                break;
-            }
-        }
-        if units == 0 {
-            return None;
-        }
-        // What is set aside may never all fit: then a full bucket is the most that time can bring.
-        let units = units.min(i64::try_from(limit.capacity()).unwrap_or(i64::MAX));
+        let parked = limit.line.iter().find(|(_, class)| self.class(**class).parked_under(id));
+        let (&rank, _) = parked?;
+        let heads = limit.line.range(..=rank);
+        let units = heads.map(|(_, &class)| i64::from(self.class(class).units_at(id))).sum();
         limit.available_at(units, now).filter(|&at| at < Moment::MAX)
     }
 
@@ -319,4 +312,85 @@ impl Admission {
 fn best_line<I: Iterator<Item = Rank>>(lines: &mut [(LimitId, std::iter::Peekable<I>)]) -> Option<usize> {
     let heads = lines.iter_mut().enumerate();
     heads.filter_map(|(i, (_, ranks))| Some((*ranks.peek()?, i))).min().map(|(_, i)| i)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Ask, Rate, Rules};
+    use super::*;
+    use crate::ids::{NodeId, TaskId};
+    use crate::model::{RatePolicy, WhenExhausted};
+    use crate::time::Span;
+
+    const NOW: Moment = Moment(1_000_000);
+    const POOL: &str = "db";
+
+    fn rate(limit: u32) -> Ask {
+        let policy = RatePolicy { limit, per: Span::seconds(1), burst: 2, when_busy: WhenExhausted::Wait };
+        let key = LimitKey::Rate { of: "mail".into(), key: None };
+        Ask { key, units: 1, gauge: Gauge::Rate(Rate::new(policy)) }
+    }
+
+    fn pool() -> Ask {
+        Ask { key: LimitKey::Pool(POOL.into()), units: 1, gauge: Gauge::Units { capacity: 1, used: 0 } }
+    }
+
+    fn class(admission: &mut Admission, asks: Vec<Ask>) -> ClassId {
+        let demands = admission.demands(asks);
+        admission.add_class(Level::Attempt, &demands)
+    }
+
+    fn rank(n: u64) -> Rank {
+        Rank::new(0, n, TaskId::node(NodeId(n)))
+    }
+
+    /// Ends a command: says who starts.
+    fn settle(admission: &mut Admission, now: Moment) -> Vec<Rank> {
+        let mut budget = admission.begin();
+        let grants = std::iter::from_fn(|| admission.next_grant(Level::Attempt, now, &mut budget));
+        let started = grants.map(|grant| grant.rank).collect();
+        admission.settle_wakes(now);
+        admission.check_places(now);
+        started
+    }
+
+    #[test]
+    fn a_pace_that_nobody_needs_wakes_nobody() {
+        for (limit, paused) in [(0, false), (2, true)] {
+            let mut admission = Admission::default();
+            let class = class(&mut admission, vec![rate(limit)]);
+            let id = admission.class(class).demands[0].limit;
+            admission.set_paused(id, paused, NOW);
+            assert!(admission.remove_class(class));
+            settle(&mut admission, NOW);
+            assert_eq!(admission.next_wake(), None, "it would be woken for ever");
+            admission.set_paused(id, false, NOW);
+            settle(&mut admission, NOW);
+            assert_eq!(admission.limits().count(), usize::from(limit == 0), "forgotten when it is full");
+        }
+    }
+
+    #[test]
+    fn who_waits_behind_reservers_at_a_full_bucket_is_not_woken_by_time() {
+        let mut admission = Admission::new(Rules { reserve_after: 0, ..Rules::default() });
+        let narrow = class(&mut admission, vec![pool()]);
+        let both = class(&mut admission, vec![pool(), rate(2)]);
+        let wide = class(&mut admission, vec![Ask { units: 2, ..rate(2) }]);
+        admission.enqueue(narrow, rank(1), 1);
+        admission.enqueue(both, rank(2), 1);
+        assert_eq!(settle(&mut admission, NOW), [rank(1)]);
+        assert!(admission.class(both).place().is_some_and(|place| place.reserves));
+        assert_eq!(admission.next_wake(), None, "nobody is parked under the rate");
+
+        admission.enqueue(wide, rank(3), 1);
+        assert_eq!(settle(&mut admission, NOW), []);
+        assert_eq!(admission.next_wake(), None, "one of two is set aside, two are needed");
+
+        admission.release(narrow, None);
+        assert_eq!(settle(&mut admission, NOW), [rank(2)]);
+        let full = NOW + Span::millis(500);
+        assert_eq!(admission.next_wake(), Some(full));
+        admission.wake(full);
+        assert_eq!(settle(&mut admission, full), [rank(3)]);
+    }
 }

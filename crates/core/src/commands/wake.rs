@@ -23,7 +23,6 @@ impl Core {
             self.change_setting(key, None, now);
         }
         self.check_workers(now);
-        self.admission.wake(now);
         Ok(Answer::Done)
     }
 
@@ -96,5 +95,47 @@ impl Core {
             _ => {}
         }
         self.end_waiting(task, State::Expired, error, now);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::admission::{LimitKey, Skills, SlotCounts};
+    use crate::core::Core;
+    use crate::ids::RunId;
+    use crate::model::{RatePolicy, WhenExhausted};
+    use crate::protocol::{Command, Effect, Join, LimitValue, Payload, SetLimit, Submission, Submit};
+    use crate::time::{Moment, Span};
+
+    fn submit(id: u128, action: &str) -> Command {
+        let what = Submission::Job { action: action.into(), key: None, order: Payload::null() };
+        Command::Submit(Submit {
+            id: RunId(id),
+            what,
+            tags: vec![],
+            priority: 0,
+            due: None,
+            idempotency: None,
+        })
+    }
+
+    #[test]
+    fn whatever_comes_first_after_a_rate_has_refilled_starts_who_waits_for_it() {
+        let mut core = Core::new(1);
+        let now = Moment(1_000_000);
+        let policy = RatePolicy { limit: 1, per: Span::seconds(1), burst: 1, when_busy: WhenExhausted::Wait };
+        let key = LimitKey::Rate { of: "mail".into(), key: None };
+        let value = Some(LimitValue::Rate(policy));
+        core.apply(Command::SetLimit(SetLimit { key, value, by: "me".into(), until: None }), now);
+        let slots = SlotCounts { process: 9, io: 9 };
+        let skills = Skills { functions: vec!["mail".into(), "other".into()], ..Skills::plain() };
+        core.apply(Command::Join(Join { worker: "w".into(), incarnation: 1, skills, slots }), now);
+        core.apply(submit(1, "mail"), now);
+        core.apply(submit(2, "mail"), now);
+        core.take_output();
+        core.apply(submit(3, "other"), now + Span::seconds(2));
+        let effects = core.take_output().effects;
+        let started = effects.iter().filter(|effect| matches!(effect, Effect::Deliver { .. })).count();
+        assert_eq!(started, 2, "{effects:?}");
     }
 }

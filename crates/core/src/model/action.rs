@@ -14,6 +14,13 @@ pub struct Action {
     pub work: ActionWork,
 }
 
+impl Action {
+    /// A function that workers register, with these limits and no declared inputs.
+    pub fn function(policy: ActionPolicy) -> Self {
+        Action { policy, description: None, inputs: Vec::new(), key: None, work: ActionWork::Function }
+    }
+}
+
 /// What carries an action out.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum ActionWork {

@@ -1,7 +1,7 @@
 //! Loops: a window that slides over a list. Items that never started are ranges; the window is a limit like any
 //! other, so it can neither over-dispatch nor forget to refill.
 
-use crate::admission::ClassId;
+use crate::admission::{ClassId, Rank};
 use crate::core::Core;
 use crate::ids::{NodeId, TaskId};
 use crate::model::OnFailure;
@@ -145,8 +145,9 @@ impl Core {
             (self.rank(TaskId::item(node, from)), self.rank(TaskId::item(node, segment.to - 1)));
         let mut ranges = segment.parked;
         if ranges.is_empty() {
-            ranges = self.admission.withdraw_range(segment.class, first, last, now);
+            let taken = self.admission.withdraw_range(segment.class, first, last, now);
             self.left(segment.class);
+            ranges = self.never_started(node, taken);
         }
         for (rank, count) in ranges {
             let from = rank.task().index().unwrap_or(0);
@@ -161,6 +162,24 @@ impl Core {
                 record.ended.cancelled += count;
             }
         }
+    }
+
+    /// Items that started once and stand in line again are in the same stretch of ranks; they are looked after one
+    /// by one and are left out here.
+    pub(crate) fn never_started(&self, node: NodeId, ranges: Vec<(Rank, u32)>) -> Vec<(Rank, u32)> {
+        let Some(record) = self.loop_of(node) else { return ranges };
+        let mut rest = Vec::with_capacity(ranges.len());
+        for (first, count) in ranges {
+            let from = first.task().index().unwrap_or(0);
+            let mut begin = from;
+            for &index in record.items.range(from..from + count).map(|(index, _)| index) {
+                rest.push((first.behind(begin - from), index - begin));
+                begin = index + 1;
+            }
+            rest.push((first.behind(begin - from), from + count - begin));
+        }
+        rest.retain(|&(_, count)| count > 0);
+        rest
     }
 
     /// Ends items of a stopped loop that wait or pause before a retry; says whether there are more.

@@ -1,12 +1,10 @@
 //! Runs: entering, opening steps, stopping, ending.
 
 use crate::core::Core;
-use crate::ids::{NodeId, RunId, TaskId};
+use crate::ids::{NodeId, TaskId};
 use crate::model::Rule;
 use crate::nodes::{Node, RunState, StepState};
-use crate::protocol::{
-    Body, Effect, Idempotency, Life, NodeRow, Payload, Question, StepBody, StepKind, Stop, Write,
-};
+use crate::protocol::{Body, Effect, Life, NodeRow, Payload, Question, StepBody, StepKind, Stop, Write};
 use crate::state::State;
 use crate::time::Moment;
 use crate::timers::Alarm;
@@ -190,13 +188,6 @@ impl Core {
         self.write(Write::Ended { task, state, output, error, at: now });
         if let (Some(step), Some((output, error))) = (run.parent, for_parent) {
             self.end_step(step, state, output, error, now);
-        }
-    }
-
-    pub(crate) fn forget_id(&mut self, id: RunId, idempotency: Option<&Idempotency>) {
-        self.by_id.remove(&id);
-        if let Some(idempotency) = idempotency {
-            self.by_key.remove(&idempotency.key);
         }
     }
 

@@ -4,13 +4,14 @@ use super::pace::Pace;
 use super::scene::{Bound, Command, Need, Parked, Scene, Start};
 use std::collections::BTreeMap;
 use tidegate_core::admission::{
-    Admission, Ask, ClassId, Gauge, Level, LimitId, LimitKey, Quota, Rank, Rate, SlotCounts,
+    Admission, Ask, ClassId, Gauge, Level, LimitId, LimitKey, Quota, Rank, Rate, Rules, SlotCounts,
 };
 use tidegate_core::ids::Name;
 use tidegate_core::time::Moment;
 
 #[derive(Debug)]
 pub struct Fast {
+    rules: Rules,
     admission: Admission,
     /// The values in force, for limits that are made when somebody needs them.
     limits: Vec<(LimitKey, Bound)>,
@@ -20,6 +21,7 @@ pub struct Fast {
     waiting: BTreeMap<Rank, usize>,
     running: BTreeMap<Rank, (usize, Option<Name>)>,
     forgetful: bool,
+    rebuilds: bool,
     now: Moment,
     looks: u32,
 }
@@ -35,6 +37,8 @@ impl Fast {
             waiting: BTreeMap::new(),
             running: BTreeMap::new(),
             forgetful: scene.forgetful,
+            rebuilds: scene.rebuilds,
+            rules: scene.rules,
             now: scene.now,
             looks: 0,
         }
@@ -73,7 +77,8 @@ impl Fast {
             Command::WithdrawRange { source, first, last } => {
                 let Some(class) = self.classes[*source] else { return };
                 for (first, count) in self.admission.withdraw_range(class, *first, *last, now) {
-                    (0..count).for_each(|n| drop(self.waiting.remove(&first.behind(n))));
+                    self.waiting
+                        .retain(|rank, _| first.places_to(*rank).is_none_or(|offset| offset >= count));
                 }
                 self.forget_if_unused(*source);
             }
@@ -89,9 +94,7 @@ impl Fast {
             }
             Command::SetPace { limit, pace } => self.set_pace(*limit, pace),
             Command::SetPaused { limit, paused } => {
-                let gauge = self.gauge(*limit);
-                let id = self.admission.ensure(&self.limits[*limit].0, || gauge);
-                self.admission.set_paused(id, *paused, now);
+                self.set_paused(&self.limits[*limit].0.clone(), *paused);
             }
             Command::Resolve(changes) => {
                 changes.iter().for_each(|(source, needs)| self.resolve(*source, needs))
@@ -105,11 +108,13 @@ impl Fast {
                 }
                 self.admission.remove_worker(name, now);
             }
+            Command::Reload if self.rebuilds => self.rebuild(),
             Command::Reload => self.admission.forget_places(now),
             Command::Advance(now) => {
                 self.now = *now;
                 self.admission.wake(*now);
             }
+            Command::Together(commands) => commands.iter().for_each(|command| self.change(command)),
         }
     }
 
@@ -127,6 +132,12 @@ impl Fast {
         source
     }
 
+    fn set_paused(&mut self, key: &LimitKey, paused: bool) {
+        let Some(gauge) = self.number(key).map(|limit| self.gauge(limit)) else { return };
+        let id = self.admission.ensure(key, || gauge);
+        self.admission.set_paused(id, paused, self.now);
+    }
+
     fn set_pace(&mut self, limit: usize, pace: &Pace) {
         self.limits[limit].1 = Bound::Pace(pace.clone());
         let Some(id) = self.find(limit) else { return };
@@ -141,6 +152,32 @@ impl Fast {
         if let Some(class) = self.classes[source] {
             let demands = self.admission.demands(self.asks(source));
             self.admission.change_demands(class, &demands, self.now);
+        }
+    }
+
+    /// As a new leader loads: only who runs, who waits, paces, pauses and workers are stored.
+    fn rebuild(&mut self) {
+        let old = std::mem::replace(&mut self.admission, Admission::new(self.rules));
+        self.classes.fill(None);
+        self.by_class.clear();
+        for (name, worker) in old.slots().iter() {
+            self.admission.set_worker(name, worker.skills.clone(), worker.slots, self.now);
+        }
+        for (_, limit) in old.limits() {
+            if limit.is_pace() {
+                self.admission.restore_pace(&limit.key, limit.gauge.clone());
+            }
+            if limit.paused {
+                self.set_paused(&limit.key, true);
+            }
+        }
+        for (source, worker) in self.running.clone().into_values() {
+            let class = self.class(source);
+            self.admission.hold(class, worker.as_ref());
+        }
+        for (rank, source) in self.waiting.clone() {
+            let class = self.class(source);
+            self.admission.enqueue(class, rank, 1);
         }
     }
 
@@ -186,6 +223,10 @@ impl Fast {
         }
     }
 
+    fn number(&self, key: &LimitKey) -> Option<usize> {
+        self.limits.binary_search_by(|(other, _)| other.cmp(key)).ok()
+    }
+
     fn find(&self, limit: usize) -> Option<LimitId> {
         self.admission.find(&self.limits[limit].0)
     }
@@ -210,7 +251,7 @@ impl Fast {
         let class = self.admission.class(self.classes[source]?);
         let place = class.place()?;
         let key = &self.admission.limit(class.demands[place.at].limit).key;
-        let under = self.limits.binary_search_by(|(other, _)| other.cmp(key)).ok()?;
+        let under = self.number(key)?;
         Some((place.head, Parked { under, moves: place.moves, reserves: place.reserves }))
     }
     pub fn places(&self) -> BTreeMap<Rank, Parked> {

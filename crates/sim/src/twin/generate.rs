@@ -4,7 +4,7 @@ use super::naive::Twin;
 use super::pace::Pace;
 use super::scene::{Bound, Command, Need, Scene};
 use crate::random::Random;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use tidegate_core::admission::{LimitKey, Rank, Rules, Skills, SlotCounts};
 use tidegate_core::ids::{Name, NodeId, TaskId};
 use tidegate_core::model::{QuotaPolicy, QuotaWindow, RatePolicy, Requirement, Runner, WhenExhausted};
@@ -24,6 +24,12 @@ pub struct Generator {
     arrivals: u64,
     /// Per cent of commands that an operator or a worker gives.
     unrest: u64,
+    /// Per cent of the other commands that let time pass.
+    passage: u64,
+    /// Per cent of arrivals that are several items in a row.
+    ranges: u64,
+    /// Per cent of commands that change several things before the walk.
+    together: u64,
     next_node: u64,
     workers: Vec<Name>,
     /// Ended tasks that may be tried again, with their source.
@@ -39,6 +45,9 @@ impl Generator {
             priorities: random.between(1, 3),
             arrivals: random.between(42, 60),
             unrest: *random.pick(&[30, 18, 10, 4]),
+            passage: *random.pick(&[0, 5, 20]),
+            ranges: if large { 30 } else { *random.pick(&[5, 10, 25]) },
+            together: *random.pick(&[0, 0, 10, 40]),
             next_node: 1,
             workers: (0..random.between(1, 4)).map(|n| Name::new(format!("w{n}"))).collect(),
             ended: BTreeMap::new(),
@@ -51,18 +60,25 @@ impl Generator {
     pub fn scene(&mut self) -> Scene {
         // Eager reservers and few places for them, so that displacement happens often; short walks likewise.
         let rules = Rules {
-            reserve_after: *self.random.pick(&[0, 1, 2, 2]),
+            reserve_after: *self.random.pick(&[0, 1, 1, 2]),
             reservers: *self.random.pick(&[1, 2, 16]),
             share: *self.random.pick(&[1, 2, 4]),
             walk_max: *self.random.pick(&[1, 2, 3, 5, 8, 256, 256, 256, 256, 256]),
         };
         let limits = self.limits();
         let classes = if self.large { self.random.between(10, 36) } else { self.random.between(2, 12) };
-        let narrow = self.random.between(1, 2);
+        let narrow = *self.random.pick(&[1, 2, 2, 3]);
         let sources = (0..classes).map(|_| self.needs(&limits, narrow)).collect();
         // A quarter to midnight on a Sunday, so that windows of every size end soon.
         let now = Moment(1_772_408_700_000_000 + self.random.below(1_000_000) as i64);
-        Scene { rules, limits, sources, forgetful: self.random.chance(60), now }
+        Scene {
+            rules,
+            limits,
+            sources,
+            forgetful: self.random.chance(60),
+            rebuilds: self.random.chance(50),
+            now,
+        }
     }
 
     fn limits(&mut self) -> Vec<(LimitKey, Bound)> {
@@ -77,7 +93,7 @@ impl Generator {
             let key = self.random.pick(&kinds)(n);
             limits.push((key, Bound::Units(self.capacity())));
         }
-        let paces = if self.random.chance(50) { self.random.between(1, 2) } else { 0 };
+        let paces = if self.random.chance(40) { self.random.between(1, 2) } else { 0 };
         for n in 0..paces {
             let (of, pace) = (Name::new(format!("x{n}")), self.random.chance(60));
             let key = if pace { LimitKey::Rate { of, key: None } } else { LimitKey::Quota { of, key: None } };
@@ -117,7 +133,7 @@ impl Generator {
         let (mut slots, mut others): (Vec<usize>, Vec<usize>) =
             (0..limits.len()).partition(|&limit| limits[limit].1 == Bound::Slots);
         let most = others.len().min(if self.random.chance(20) { 4 } else { 3 }) as u64;
-        let mut needs: Vec<Need> = (0..self.random.between(narrow, most))
+        let mut needs: Vec<Need> = (0..self.random.between(narrow.min(most), most))
             .map(|_| {
                 let limit = others.swap_remove(self.random.index(others.len()));
                 Need { limit, units: self.units(&limits[limit].1) }
@@ -170,11 +186,40 @@ impl Generator {
         Command::SetWorker { name, skills, slots }
     }
 
-    /// The next command. `wake` is when the core wants to be woken.
+    /// The next command, or now and then several in one. `wake` is when the core wants to be woken.
     pub fn command(&mut self, scene: &Scene, twin: &Twin, wake: Option<Moment>) -> Command {
+        if !self.random.chance(self.together) {
+            return self.one(scene, twin, wake);
+        }
+        let mut touched = BTreeSet::new();
+        let mut commands = Vec::new();
+        for _ in 0..self.random.between(2, 5) {
+            let command = self.one(scene, twin, wake);
+            let is_new = match &command {
+                Command::Finish(rank) | Command::Withdraw(rank) => touched.insert(*rank),
+                Command::Rerank { from, .. } => touched.insert(*from),
+                Command::WithdrawRange { .. } => false,
+                // A command has one time.
+                Command::Advance(_) => commands.is_empty(),
+                _ => true,
+            };
+            if is_new {
+                commands.push(command);
+            } else if let Command::Finish(rank) = command {
+                // It ends once only, so it comes again once at most.
+                self.ended.remove(&rank);
+            }
+        }
+        Command::Together(commands)
+    }
+
+    fn one(&mut self, scene: &Scene, twin: &Twin, wake: Option<Moment>) -> Command {
         let unrest = self.random.chance(self.unrest);
         let command = if unrest { self.unrest(scene, twin, wake) } else { None };
         command.unwrap_or_else(|| {
+            if self.random.chance(self.passage) {
+                return self.advance(twin, wake);
+            }
             let crowded = twin.waiting().len() > CROWD;
             if !crowded && self.random.chance(self.arrivals) {
                 return self.arrival(scene);
@@ -198,7 +243,7 @@ impl Generator {
         let root = if self.random.chance(15) { self.random.between(1, node.0) } else { node.0 };
         let priority = self.random.below(self.priorities) as i8;
         let source = self.random.index(scene.sources.len());
-        if self.random.chance(25) {
+        if self.random.chance(self.ranges) {
             let count = self.random.between(1, if self.large { 40 } else { 8 }) as u32;
             return Command::Enqueue {
                 source,

@@ -3,7 +3,7 @@
 //! It keeps who waits, who runs and where heads are parked, and nothing that follows from these: no lines, no
 //! lists of what to walk, no classes, no counters. Slow, and short enough to be compared with the rules by eye.
 
-use super::pace::{Pace, PaceLog};
+use super::pace::PaceLog;
 use super::scene::{Bound, Command, Need, Parked, Scene, Start};
 use std::collections::{BTreeMap, BTreeSet};
 use tidegate_core::admission::{LimitKey, Rank, Rules, Skills, SlotCounts};
@@ -73,10 +73,6 @@ impl Twin {
 
     pub fn play(&mut self, command: &Command) -> Vec<Start> {
         self.change(command);
-        let aside: Vec<Rank> = self.places.keys().copied().filter(|&rank| self.is_aside(rank)).collect();
-        for rank in aside {
-            self.places.remove(&rank);
-        }
         let mut starts = Vec::new();
         self.looks = 0;
         while self.looks < self.rules.walk_max {
@@ -88,6 +84,14 @@ impl Twin {
     }
 
     fn change(&mut self, command: &Command) {
+        self.carry_out(command);
+        let aside: Vec<Rank> = self.places.keys().copied().filter(|&rank| self.is_aside(rank)).collect();
+        for rank in aside {
+            self.places.remove(&rank);
+        }
+    }
+
+    fn carry_out(&mut self, command: &Command) {
         match command {
             Command::Enqueue { source, first, count } => {
                 self.waiting.extend((0..*count).map(|n| (first.behind(n), *source)));
@@ -129,6 +133,7 @@ impl Twin {
             }
             Command::Reload => self.places.clear(),
             Command::Advance(now) => self.now = *now,
+            Command::Together(commands) => commands.iter().for_each(|command| self.change(command)),
         }
     }
 
@@ -246,7 +251,7 @@ impl Twin {
     }
 
     /// Heads that reserve and need this limit, best first.
-    fn reservers(&self, limit: usize) -> impl Iterator<Item = Rank> + '_ {
+    pub fn reservers(&self, limit: usize) -> impl Iterator<Item = Rank> + '_ {
         let reserve = self.places.iter().filter(|(_, place)| place.reserves).map(|(&rank, _)| rank);
         reserve.filter(move |&rank| self.needs(rank).iter().any(|need| need.limit == limit))
     }
@@ -353,15 +358,13 @@ impl Twin {
                     .values()
                     .any(|(skills, slots)| slots.of(needed.slot()) > 0 && skills.fit(needed)),
                 (_, Gauge::Units(capacity)) => *capacity < u64::from(need.units),
-                (_, Gauge::Pace(log)) => self.is_too_slow(log.pace(), need.units),
+                (_, Gauge::Pace(log)) => {
+                    log.pace().is_closed() || log.pace().capacity() < u64::from(need.units)
+                }
                 (_, Gauge::Slots) => false,
             };
             limit.paused || closed
         })
-    }
-
-    fn is_too_slow(&self, pace: &Pace, units: u32) -> bool {
-        pace.is_closed() || pace.capacity() < u64::from(units)
     }
 
     // ---- what others see of it

@@ -30,6 +30,8 @@ pub struct Scene {
     pub sources: Vec<Vec<Need>>,
     /// Classes that nobody is in are forgotten at once, and their limits with them.
     pub forgetful: bool,
+    /// A reload makes everything anew from who runs and who waits; otherwise only places are forgotten.
+    pub rebuilds: bool,
     pub now: Moment,
 }
 
@@ -79,6 +81,8 @@ pub enum Command {
     Reload,
     /// Time passes, and what was left to do goes on.
     Advance(Moment),
+    /// Several changes, and one walk after all of them.
+    Together(Vec<Command>),
 }
 
 /// Who started, and on which worker.

@@ -4,6 +4,7 @@ use super::fast::Fast;
 use super::generate::Generator;
 use super::naive::Twin;
 use super::scene::{Command, Scene, Start};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use tidegate_core::admission::{LimitKey, Rank};
@@ -18,7 +19,7 @@ pub struct Stats {
     pub looks: u64,
     /// Commands after which somebody reserves.
     pub with_a_reserver: u64,
-    /// Most reservers at once.
+    /// Most reservers of one limit.
     pub most_reservers: u64,
     pub displaced: u64,
     /// Commands whose walk went on with the next.
@@ -29,8 +30,6 @@ pub struct Stats {
     pub stopped_by_a_pace: u64,
     /// Commands that changed what running tasks hold.
     pub resolved_anew: u64,
-    /// Times at which the core wanted to be woken, and nobody could go on.
-    pub useless_wakes: u64,
 }
 
 impl Stats {
@@ -46,7 +45,6 @@ impl Stats {
         self.parked_under_a_pace += other.parked_under_a_pace;
         self.stopped_by_a_pace += other.stopped_by_a_pace;
         self.resolved_anew += other.resolved_anew;
-        self.useless_wakes += other.useless_wakes;
     }
 }
 
@@ -149,7 +147,7 @@ impl Sequence {
     fn play(&mut self, command: Command) -> Result<(), String> {
         self.stats.commands += 1;
         self.command = Some(command.clone());
-        let paced: Vec<Rank> = self.reservers().collect();
+        let reserved: Vec<Rank> = self.reservers().collect();
         let expected = self.twin.play(&command);
         let starts = self.fast.play(&command);
         equal("starts", &starts, &expected)?;
@@ -162,7 +160,7 @@ impl Sequence {
         self.fast.admission().check_places(self.twin.now());
         self.check_contract(&starts)?;
         self.check_wakes()?;
-        self.count(&command, &starts, &paced);
+        self.count(&command, &starts, &reserved);
         Ok(())
     }
 
@@ -195,21 +193,18 @@ impl Sequence {
                 }
             }
         }
-        let classes = starts
-            .iter()
-            .filter_map(|start| Some((self.twin.running().get(&start.rank)?.source, start.rank)));
-        let mut last = std::collections::BTreeMap::new();
-        for (source, rank) in classes {
-            if last.insert(source, rank).is_some_and(|before| before > rank) {
+        let mut last: BTreeMap<usize, Rank> = BTreeMap::new();
+        for (rank, running) in starts.iter().filter_map(|s| self.twin.running().get_key_value(&s.rank)) {
+            if last.insert(running.source, *rank).is_some_and(|before| before > *rank) {
                 return Err(format!("{rank:?} started after one behind it"));
             }
         }
         Ok(())
     }
 
-    /// Whoever is left to look at is known to be, and the core is woken when time lets somebody go on: not
-    /// later, and never at once again.
-    fn check_wakes(&mut self) -> Result<(), String> {
+    /// Whoever is left to look at is known to be, and the core is woken exactly when time lets somebody go on:
+    /// later would leave a head waiting, earlier would be the start of an endless loop.
+    fn check_wakes(&self) -> Result<(), String> {
         if self.fast.admission().is_pending() {
             return Ok(());
         }
@@ -226,7 +221,7 @@ impl Sequence {
             return Err(format!("somebody could go on before {wake:?}"));
         }
         if wake.is_some_and(|wake| !self.twin.is_due(wake)) && !self.fast.has_idle_pace() {
-            self.stats.useless_wakes += 1;
+            return Err(format!("wants to be woken at {wake:?}, when nobody could go on"));
         }
         Ok(())
     }
@@ -240,7 +235,8 @@ impl Sequence {
     }
 
     fn count(&mut self, command: &Command, starts: &[Start], reserved: &[Rank]) {
-        let reservers = self.reservers().count() as u64;
+        let limits = 0..self.scene.limits.len();
+        let reservers = limits.map(|limit| self.twin.reservers(limit).count() as u64).max().unwrap_or(0);
         let paced =
             |rank: &Rank| self.twin.places().get(rank).is_some_and(|place| self.twin.is_pace(place.under));
         let stats = &mut self.stats;
@@ -252,7 +248,15 @@ impl Sequence {
         stats.continued += u64::from(self.twin.next_look().is_some());
         stats.parked_under_a_pace += u64::from(self.twin.places().keys().any(paced));
         stats.stopped_by_a_pace += reserved.iter().filter(|rank| paced(rank)).count() as u64;
-        stats.resolved_anew += u64::from(matches!(command, Command::Resolve(changes) if !changes.is_empty()));
+        stats.resolved_anew += u64::from(resolves(command));
+    }
+}
+
+fn resolves(command: &Command) -> bool {
+    match command {
+        Command::Resolve(changes) => !changes.is_empty(),
+        Command::Together(commands) => commands.iter().any(resolves),
+        _ => false,
     }
 }
 

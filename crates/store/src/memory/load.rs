@@ -3,7 +3,7 @@
 use super::tables::{Item, Tables, Task};
 use crate::contract::{Ended, Loaded};
 use std::collections::BTreeMap;
-use tidegate_core::ids::{NodeId, TaskId};
+use tidegate_core::ids::{NodeId, RunId, TaskId};
 use tidegate_core::protocol::{Body, ItemRow, Life, NodeRow, Payload, Snapshot};
 use tidegate_core::{LoopTally, RESIDENT};
 
@@ -52,6 +52,15 @@ impl Tables {
             }
         }
         loops
+    }
+
+    pub fn find(&self, id: RunId) -> Option<NodeId> {
+        let is_it = |body: &Body| match body {
+            Body::Job(job) => job.id == id,
+            Body::Run(run) => run.id == Some(id),
+            Body::Step(_) => false,
+        };
+        self.tasks.iter().find(|(_, task)| is_it(&task.row.body)).map(|(&node, _)| node)
     }
 
     pub fn payload(&self, task: TaskId) -> Option<Payload> {

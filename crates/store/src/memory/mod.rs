@@ -9,9 +9,9 @@ mod tables;
 
 pub use tables::Tables;
 
-use crate::contract::{Commit, Ended, Entry, Loaded, Store, StoreError, Term};
+use crate::contract::{Commit, Ended, Entry, Loaded, Reads, Store, StoreError, Term};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use tidegate_core::ids::{Name, NodeId, TaskId};
+use tidegate_core::ids::{Name, NodeId, RunId, TaskId};
 use tidegate_core::protocol::Payload;
 use tidegate_core::time::{Moment, Span};
 
@@ -121,6 +121,12 @@ impl Store for MemoryStore {
 
     fn commit(&mut self, entry: &Entry) -> Result<Commit, StoreError> {
         Ok(self.shared().commit(entry))
+    }
+}
+
+impl Reads for MemoryStore {
+    fn find(&mut self, id: RunId) -> Result<Option<NodeId>, StoreError> {
+        Ok(self.shared().tables.find(id))
     }
 
     fn load(&mut self) -> Result<Loaded, StoreError> {

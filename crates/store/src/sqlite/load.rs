@@ -6,7 +6,7 @@ use crate::contract::{Ended, Loaded};
 use rusqlite::{Connection, OptionalExtension, Params, Row};
 use std::collections::BTreeMap;
 use tidegate_core::admission::{LimitKey, SlotCounts};
-use tidegate_core::ids::{Name, NodeId, TaskId};
+use tidegate_core::ids::{Name, NodeId, RunId, TaskId};
 use tidegate_core::protocol::{ItemRow, LimitRow, NodeRow, Pace, Payload, Snapshot, WorkerRow};
 use tidegate_core::state::State;
 use tidegate_core::time::Moment;
@@ -28,6 +28,11 @@ pub fn load(connection: &mut Connection) -> rusqlite::Result<Loaded> {
         now,
     };
     Ok(Loaded { snapshot, sequence })
+}
+
+pub fn find(connection: &Connection, id: RunId) -> rusqlite::Result<Option<NodeId>> {
+    let mut statement = connection.prepare_cached(sql!("task_find"))?;
+    statement.query_row([id.to_string()], |row| Ok(NodeId(unsigned(row.get(0)?)))).optional()
 }
 
 pub fn payload(connection: &Connection, task: TaskId) -> rusqlite::Result<Option<Payload>> {

@@ -16,13 +16,13 @@ mod reader;
 
 pub use reader::SqliteReader;
 
-use crate::contract::{Commit, Ended, Entry, Loaded, Store, StoreError, Term};
+use crate::contract::{Commit, Ended, Entry, Loaded, Reads, Store, StoreError, Term};
 use columns::unsigned;
 use lock::Lock;
 use rusqlite::{Connection, Row, Transaction, TransactionBehavior};
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
-use tidegate_core::ids::{Name, NodeId, TaskId};
+use tidegate_core::ids::{Name, NodeId, RunId, TaskId};
 use tidegate_core::protocol::Payload;
 use tidegate_core::time::{Moment, Span};
 
@@ -119,6 +119,12 @@ impl Store for SqliteStore {
             apply::apply(&transaction, entry, &batch)?;
             transaction.commit().map(|()| Commit::Done)
         })
+    }
+}
+
+impl Reads for SqliteStore {
+    fn find(&mut self, id: RunId) -> Result<Option<NodeId>, StoreError> {
+        self.with(|connection| load::find(connection, id))
     }
 
     fn load(&mut self) -> Result<Loaded, StoreError> {

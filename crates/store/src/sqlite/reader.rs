@@ -2,10 +2,10 @@
 
 use super::fault::said;
 use super::{load, open};
-use crate::contract::{Ended, Loaded, StoreError};
+use crate::contract::{Ended, Loaded, Reads, StoreError};
 use rusqlite::Connection;
 use std::path::Path;
-use tidegate_core::ids::{NodeId, TaskId};
+use tidegate_core::ids::{NodeId, RunId, TaskId};
 use tidegate_core::protocol::Payload;
 
 /// Reads as [`Store`](crate::Store) does; each answer is of one moment between two entries.
@@ -18,20 +18,26 @@ impl SqliteReader {
     pub(super) fn open(path: &Path) -> Result<Self, StoreError> {
         open::reader(path).map(|connection| SqliteReader { connection })
     }
+}
 
-    pub fn load(&mut self) -> Result<Loaded, StoreError> {
+impl Reads for SqliteReader {
+    fn find(&mut self, id: RunId) -> Result<Option<NodeId>, StoreError> {
+        load::find(&self.connection, id).map_err(said)
+    }
+
+    fn load(&mut self) -> Result<Loaded, StoreError> {
         load::load(&mut self.connection).map_err(said)
     }
 
-    pub fn payload(&mut self, task: TaskId) -> Result<Option<Payload>, StoreError> {
+    fn payload(&mut self, task: TaskId) -> Result<Option<Payload>, StoreError> {
         load::payload(&self.connection, task).map_err(said)
     }
 
-    pub fn ended(&mut self, task: TaskId) -> Result<Option<Ended>, StoreError> {
+    fn ended(&mut self, task: TaskId) -> Result<Option<Ended>, StoreError> {
         load::ended(&self.connection, task).map_err(said)
     }
 
-    pub fn ended_items(&mut self, step: NodeId, from: u32, to: u32) -> Result<Vec<(u32, Ended)>, StoreError> {
+    fn ended_items(&mut self, step: NodeId, from: u32, to: u32) -> Result<Vec<(u32, Ended)>, StoreError> {
         load::ended_items(&self.connection, step, from, to).map_err(said)
     }
 }

@@ -38,6 +38,9 @@ create table task (
 -- What a core loads. An index of history would grow for ever; this one is as large as the work at hand.
 create index task_open on task (node) where ended is null;
 
+-- Roots by the id that users know: a submission that is repeated is accepted once. Steps have none.
+create unique index task_id on task (run_id) where run_id is not null;
+
 -- The steps of a run. Jobs, which are the many, cost nothing here.
 create index task_step on task (parent) where kind = 'step';
 

@@ -1,0 +1,78 @@
+//! Many seeds, on all cores, added up.
+
+use crate::oracle::Violation;
+use crate::world::{Outcome, play};
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use tidegate_core::planted::Bug;
+use tidegate_core::time::Span;
+
+/// What a campaign saw.
+#[derive(Debug, Default)]
+pub struct Ledger {
+    pub seeds: u64,
+    pub commands: u64,
+    pub virtual_time: Span,
+    pub faults: BTreeMap<&'static str, u64>,
+    pub tested: BTreeMap<&'static str, u64>,
+    /// The first seed that broke a promise, and how.
+    pub violation: Option<(u64, Violation)>,
+}
+
+/// Promises that every campaign must have put to the test.
+pub const PROMISES: [&str; 15] =
+    ["I1", "I2", "I3", "I4", "I5", "I6", "I7", "I8", "I9", "I10", "I11", "I12", "I14", "I16", "I17"];
+
+impl Ledger {
+    fn add(&mut self, seed: u64, outcome: Outcome) {
+        self.seeds += 1;
+        self.commands += outcome.commands;
+        self.virtual_time = self.virtual_time + outcome.virtual_time;
+        outcome.faults.into_iter().for_each(|(fault, times)| *self.faults.entry(fault).or_default() += times);
+        outcome
+            .tested
+            .into_iter()
+            .for_each(|(promise, times)| *self.tested.entry(promise).or_default() += times);
+        if let Some(violation) = outcome.violation
+            && self.violation.as_ref().is_none_or(|(first, _)| seed < *first)
+        {
+            self.violation = Some((seed, violation));
+        }
+    }
+
+    /// Promises that were never tested while it mattered.
+    pub fn untested(&self) -> Vec<&'static str> {
+        PROMISES
+            .into_iter()
+            .filter(|promise| self.tested.get(promise).is_none_or(|&times| times == 0))
+            .collect()
+    }
+}
+
+/// Plays `count` seeds from `first` on; stops soon after the first violation. `progress` is called now and then.
+pub fn campaign(first: u64, count: u64, bug: Option<Bug>, progress: impl Fn(u64) + Sync) -> Ledger {
+    let (next, found) = (AtomicU64::new(first), AtomicBool::new(false));
+    let ledger = Mutex::new(Ledger::default());
+    let threads = std::thread::available_parallelism().map_or(1, |cores| cores.get());
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                loop {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    if seed >= first + count || found.load(Ordering::Relaxed) {
+                        return;
+                    }
+                    let outcome = play(seed, bug, false);
+                    if outcome.violation.is_some() {
+                        found.store(true, Ordering::Relaxed);
+                    }
+                    let mut ledger = ledger.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+                    ledger.add(seed, outcome);
+                    progress(ledger.seeds);
+                }
+            });
+        }
+    });
+    ledger.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)
+}

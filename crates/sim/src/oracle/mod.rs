@@ -1,0 +1,414 @@
+//! The judge. It knows what was asked for, sees what workers physically did and what callers were told, and reads
+//! the durable rows; it knows nothing of how the core decides.
+//!
+//! Rules about order are judged only over stretches in which nothing was disturbed, because only then does what is
+//! seen on the workers tell everything about what was granted.
+
+mod ends;
+mod limits;
+mod order;
+
+use crate::world::{JobKind, Plan};
+use limits::Limits;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use tidegate_core::Asked;
+use tidegate_core::admission::LimitKey;
+use tidegate_core::ids::{Epoch, Name, NodeId, RunId, TaskId};
+use tidegate_core::model::{Flow, LEASE};
+use tidegate_core::protocol::{Answer, Attempt, Lease, Outcome};
+use tidegate_core::time::{Moment, Span};
+
+/// Clocks and messages may differ by this much before it means anything.
+pub(crate) const SLACK: Span = Span::millis(60);
+
+/// A promise that was broken.
+#[derive(Clone, Debug)]
+pub struct Violation {
+    pub invariant: &'static str,
+    pub what: String,
+    pub at: Moment,
+}
+
+impl Violation {
+    pub fn new(invariant: &'static str, what: String, at: Moment) -> Self {
+        Violation { invariant, what, at }
+    }
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} broken at {:?}: {}", self.invariant, self.at, self.what)
+    }
+}
+
+/// A job as its submitter understands it.
+#[derive(Clone, Debug)]
+pub struct JobSpec {
+    pub label: String,
+    pub action: Name,
+    pub demands: Vec<(LimitKey, u32)>,
+    pub priority: i8,
+    attempts: u32,
+    max_losses: u32,
+    pause: Span,
+    /// It needs nothing but its limits: workers for it are never short.
+    ample: bool,
+}
+
+impl JobSpec {
+    pub fn new(id: RunId, kind: &JobKind, key: Option<Name>, priority: i8, _now: Moment) -> Self {
+        JobSpec {
+            label: format!("job/{}/{id}", kind.action),
+            action: kind.action.clone(),
+            demands: kind.demands(key.as_ref()),
+            priority,
+            attempts: kind.attempts,
+            max_losses: kind.max_losses,
+            pause: Span::millis(700),
+            ample: kind.queue == "ample",
+        }
+    }
+}
+
+/// What is known of an accepted job.
+#[derive(Debug)]
+pub(crate) struct Job {
+    pub spec: JobSpec,
+    pub node: NodeId,
+    pub accepted: Moment,
+    /// First grant that was seen: its number and its time.
+    pub first: Option<(Epoch, Moment)>,
+    /// Order is not judged: it was cancelled, re-ranked or paused.
+    pub odd: bool,
+    pub cancel_asked: Option<Moment>,
+    pub cancel_done: Option<Moment>,
+    /// In line again from this time, after a failure.
+    pub again: Option<Moment>,
+}
+
+/// What physically happened to one label.
+#[derive(Debug, Default)]
+pub(crate) struct Deeds {
+    pub starts: u32,
+    pub failures: u32,
+    pub handed_back: u32,
+    pub lost: u32,
+    pub maybe_lost: u32,
+    pub succeeded: bool,
+    pub succeeded_told: bool,
+}
+
+#[derive(Debug)]
+pub(crate) struct Root {
+    pub tags: Vec<(Name, Name)>,
+    pub cancel_asked: Option<Moment>,
+    pub cancel_done: Option<Moment>,
+}
+
+/// Something to be looked at later.
+#[derive(Clone, Debug)]
+pub enum Deferred {
+    /// The worker of this lease died; by now it must have been noticed.
+    LeaseIsOver { lease: Lease, worker: Name, since: Moment },
+    /// This root was cancelled; by now it must have ended.
+    CancelIsOver { node: NodeId, since: Moment },
+}
+
+#[derive(Debug)]
+pub(crate) struct Handed {
+    pub label: String,
+    pub worker: Name,
+    pub at: Moment,
+    pub length: Span,
+    /// It was reported, or lost with its worker.
+    pub over: bool,
+}
+
+pub struct Oracle {
+    pub commands: u64,
+    pub faults: BTreeMap<&'static str, u64>,
+    pub tested: BTreeMap<&'static str, u64>,
+    kinds: BTreeMap<Name, JobKind>,
+    pub(crate) jobs: BTreeMap<String, Job>,
+    /// Jobs seen on workers before their submitter was answered.
+    labels: BTreeMap<NodeId, String>,
+    pub(crate) roots: BTreeMap<NodeId, Root>,
+    root_ids: BTreeMap<String, NodeId>,
+    pub(crate) deeds: BTreeMap<String, Deeds>,
+    pub(crate) handed: BTreeMap<Lease, Handed>,
+    newest: BTreeMap<TaskId, Epoch>,
+    pub(crate) limits: Limits,
+    shut_down: BTreeMap<Name, Moment>,
+    last_disturbance: Moment,
+    server_troubles: u32,
+    lossless: bool,
+    begun: BTreeSet<String>,
+}
+
+impl Oracle {
+    pub fn new(plan: &Plan) -> Self {
+        let trouble = plan.trouble;
+        Oracle {
+            commands: 0,
+            faults: BTreeMap::new(),
+            tested: BTreeMap::new(),
+            kinds: plan.kinds.iter().map(|kind| (kind.action.clone(), kind.clone())).collect(),
+            jobs: BTreeMap::new(),
+            labels: BTreeMap::new(),
+            roots: BTreeMap::new(),
+            root_ids: BTreeMap::new(),
+            deeds: BTreeMap::new(),
+            handed: BTreeMap::new(),
+            newest: BTreeMap::new(),
+            limits: Limits::new(plan),
+            shut_down: BTreeMap::new(),
+            last_disturbance: Moment(0),
+            server_troubles: 0,
+            lossless: trouble.lost + trouble.late + trouble.server_pauses + trouble.worker_pauses == 0,
+            begun: BTreeSet::new(),
+        }
+    }
+
+    pub fn kind_of(&self, label: &str) -> Option<&JobKind> {
+        self.kinds.get(label.strip_prefix("job/")?.split('/').next()?)
+    }
+
+    pub(crate) fn test(&mut self, invariant: &'static str) {
+        *self.tested.entry(invariant).or_default() += 1;
+    }
+
+    pub(crate) fn disturb(&mut self, now: Moment) {
+        self.last_disturbance = now;
+        self.server_troubles += 1;
+    }
+
+    /// Nothing was disturbed since then.
+    pub(crate) fn calm_since(&self, since: Moment) -> bool {
+        self.last_disturbance < since
+    }
+
+    pub(crate) fn deeds(&mut self, label: &str) -> &mut Deeds {
+        if !self.deeds.contains_key(label) {
+            self.deeds.insert(label.to_owned(), Deeds::default());
+        }
+        self.deeds.entry(label.to_owned()).or_default()
+    }
+
+    // ---- what submitters were told
+
+    pub fn accepted_job(&mut self, node: NodeId, spec: JobSpec, now: Moment) {
+        let label = spec.label.clone();
+        let job = Job {
+            spec,
+            node,
+            accepted: now,
+            first: None,
+            odd: false,
+            cancel_asked: None,
+            cancel_done: None,
+            again: None,
+        };
+        self.labels.insert(node, label.clone());
+        self.jobs.insert(label, job);
+    }
+
+    pub fn accepted_run(&mut self, node: NodeId, id: RunId, _: &Flow, tags: &[(Name, Name)], _: Moment) {
+        self.root_ids.insert(id.to_string(), node);
+        self.roots.insert(node, Root { tags: tags.to_vec(), cancel_asked: None, cancel_done: None });
+    }
+
+    pub fn cancelling(&mut self, node: NodeId, now: Moment) {
+        if let Some(job) = self.labels.get(&node).and_then(|label| self.jobs.get_mut(label)) {
+            job.odd = true;
+            job.cancel_asked.get_or_insert(now);
+        }
+        if let Some(root) = self.roots.get_mut(&node) {
+            root.cancel_asked.get_or_insert(now);
+        }
+    }
+
+    pub fn cancelled(&mut self, node: NodeId, done: bool, now: Moment) -> Option<Deferred> {
+        if !done {
+            return None;
+        }
+        if let Some(job) = self.labels.get(&node).and_then(|label| self.jobs.get_mut(label)) {
+            job.cancel_done.get_or_insert(now);
+        }
+        if let Some(root) = self.roots.get_mut(&node) {
+            root.cancel_done.get_or_insert(now);
+        }
+        Some(Deferred::CancelIsOver { node, since: now })
+    }
+
+    pub fn reranked(&mut self, node: NodeId) {
+        if let Some(job) = self.labels.get(&node).and_then(|label| self.jobs.get_mut(label)) {
+            job.odd = true;
+        }
+    }
+
+    pub fn limit_is_changing(&mut self, key: &LimitKey, value: Option<u32>, now: Moment) {
+        self.limits.is_changing(key, value, now);
+        // Who was parked may be aside for a while: order is judged anew.
+        self.last_disturbance = now;
+    }
+
+    pub fn limit_changed(&mut self, key: &LimitKey, value: Option<u32>, now: Moment) {
+        self.limits.changed(key, value, now);
+        self.last_disturbance = now;
+    }
+
+    /// A step's work was rendered: what it needs is known from now on.
+    pub fn step_begins(&mut self, run: &str, label: &str, asked: &Asked, step: u32) {
+        self.limits.step_begins(run, label, asked, step);
+        self.begun.insert(label.to_owned());
+    }
+
+    // ---- what went over the wire
+
+    /// A server sent a granted attempt on its way.
+    pub fn handed_over(&mut self, attempt: &Attempt, worker: &Name, at: Moment) {
+        let label = String::from_utf8_lossy(attempt.order.bytes()).trim_matches('"').to_owned();
+        let lease = attempt.lease;
+        if self.handed.contains_key(&lease) {
+            return;
+        }
+        let newest = self.newest.entry(lease.task).or_insert(lease.epoch);
+        *newest = (*newest).max(lease.epoch);
+        self.limits.note_pace(&label, lease.epoch, at);
+        self.handed
+            .insert(lease, Handed { label, worker: worker.clone(), at, length: attempt.length, over: false });
+    }
+
+    pub fn lease_of(&self, lease: Lease) -> Span {
+        self.handed.get(&lease).map_or(LEASE, |handed| handed.length)
+    }
+
+    /// A worker reports how an attempt ended.
+    pub fn reports(&mut self, lease: Lease, outcome: &Outcome, now: Moment) {
+        let Some(handed) = self.handed.get_mut(&lease) else { return };
+        handed.over = true;
+        let label = handed.label.clone();
+        let deeds = self.deeds(&label);
+        match outcome {
+            Outcome::Succeeded(_) => deeds.succeeded = true,
+            Outcome::Failed { .. } => deeds.failures += 1,
+            Outcome::HandedBack => deeds.handed_back += 1,
+            Outcome::Stopped => {}
+        }
+        if matches!(outcome, Outcome::Failed { .. })
+            && let Some(job) = self.jobs.get_mut(&label)
+        {
+            job.again = Some(now + job.spec.pause + Span::seconds(1));
+        }
+    }
+
+    /// A worker's report was answered. `Done` means that it counted.
+    pub fn reported(&mut self, lease: Lease, answer: &Answer, now: Moment) {
+        if *answer != Answer::Done {
+            return;
+        }
+        let found = self.fenced(lease, now);
+        self.limits.pending.extend(found);
+        let Some(label) = self.handed.get(&lease).map(|handed| handed.label.clone()) else { return };
+        let deeds = self.deeds(&label);
+        if deeds.succeeded {
+            deeds.succeeded_told = true;
+        }
+    }
+
+    /// Nothing with an old epoch changes anything.
+    fn fenced(&mut self, lease: Lease, now: Moment) -> Option<Violation> {
+        let newest = self.newest.get(&lease.task).copied()?;
+        if newest > lease.epoch {
+            let what = format!("a report with epoch {} counted, the task has epoch {newest}", lease.epoch);
+            return Some(Violation::new("I7", what, now));
+        }
+        if self
+            .handed
+            .get(&lease)
+            .is_some_and(|handed| self.deeds.get(&handed.label).is_some_and(|d| d.starts > 1))
+        {
+            self.test("I7");
+        }
+        None
+    }
+
+    // ---- what physically happened
+
+    pub fn started(
+        &mut self,
+        label: &str,
+        lease: Lease,
+        worker: &Name,
+        running: usize,
+        slots: u32,
+        now: Moment,
+    ) -> Result<(), Violation> {
+        if let Some(violation) = self.limits.pending.pop() {
+            return Err(violation);
+        }
+        self.deeds(label).starts += 1;
+        if running > slots as usize {
+            return Err(Violation::new(
+                "I1",
+                format!("{running} processes on {worker}, which has {slots} slots"),
+                now,
+            ));
+        }
+        self.no_start_after_shutdown(worker, now)?;
+        self.no_start_after_cancel(label, lease, now)?;
+        self.bounded_starts(label, now)?;
+        let granted = self.handed.get(&lease).map_or(now, |handed| handed.at);
+        let root = self.root_of(label);
+        let tags = root.as_ref().and_then(|id| self.root_ids.get(id)).and_then(|node| self.roots.get(node));
+        let tags = tags.map_or_else(Vec::new, |root| root.tags.clone());
+        let demands = self.demands_of(label);
+        let tests = self.limits.started(label, lease, granted, demands, root, &tags, now)?;
+        tests.into_iter().for_each(|invariant| self.test(invariant));
+        self.judge_order(label, lease, granted, now)
+    }
+
+    pub fn ended(&mut self, label: &str, lease: Lease, _now: Moment) {
+        self.limits.ended(label, lease);
+    }
+
+    /// A worker died with everything it was handed, whether or not it had begun with it.
+    pub fn lost_worker(&mut self, worker: &Name) {
+        let handed = self.handed.values_mut().filter(|handed| handed.worker == *worker && !handed.over);
+        let labels: Vec<String> = handed
+            .map(|handed| {
+                handed.over = true;
+                handed.label.clone()
+            })
+            .collect();
+        labels.iter().for_each(|label| self.deeds(label).lost += 1);
+    }
+
+    pub fn may_be_lost(&mut self, label: &str) {
+        self.deeds(label).maybe_lost += 1;
+    }
+
+    pub fn shut_down(&mut self, worker: &Name, now: Moment) {
+        self.shut_down.insert(worker.clone(), now);
+    }
+
+    fn demands_of(&self, label: &str) -> Vec<(LimitKey, u32)> {
+        match self.kind_of(label) {
+            Some(kind) => match self.jobs.get(label) {
+                Some(job) => job.spec.demands.clone(),
+                None => kind
+                    .demands(None)
+                    .into_iter()
+                    .filter(|(key, _)| matches!(key, LimitKey::Pool(_)))
+                    .collect(),
+            },
+            None => self.limits.step_demands(label),
+        }
+    }
+
+    /// The run that a step's label belongs to, by its public id.
+    fn root_of(&self, label: &str) -> Option<String> {
+        if label.starts_with("job/") { None } else { label.split(':').next().map(str::to_owned) }
+    }
+}

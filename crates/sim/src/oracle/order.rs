@@ -1,0 +1,127 @@
+//! Order: nobody is overtaken by whoever ranks after it at the same limit, and nobody waits for ever.
+
+use super::{Job, Oracle, SLACK, Violation};
+use tidegate_core::ids::{Epoch, Name};
+use tidegate_core::protocol::Lease;
+use tidegate_core::time::{Moment, Span};
+
+/// Later-ranked starts at its limits that a task with two wide demands may have to let pass. The contract bounds
+/// the releases of the limit it is parked under by the sum of its capacities and the two largest; the other one
+/// goes on meanwhile.
+const MAY_PASS: usize = 70;
+
+impl Oracle {
+    /// Compares a start with those that came before it although they rank after it.
+    pub(super) fn judge_order(
+        &mut self,
+        label: &str,
+        lease: Lease,
+        granted: Moment,
+        now: Moment,
+    ) -> Result<(), Violation> {
+        let Some(job) = self.jobs.get_mut(label) else { return Ok(()) };
+        let is_first = job.first.is_none();
+        job.first.get_or_insert((lease.epoch, granted));
+        let again = job.again.take();
+        let job = &self.jobs[label];
+        let since = if is_first { Some(job.accepted) } else { again };
+        let Some(since) = since.filter(|_| !job.odd) else { return Ok(()) };
+        if !self.calm_since(since) || !job.spec.demands.iter().all(|(key, _)| self.limits.is_steady(key)) {
+            return Ok(());
+        }
+        let mut waited_with_others = false;
+        let mut passed = 0;
+        for other in self.jobs.values() {
+            let Some((epoch, at)) = other.first else { continue };
+            if !overtook(job, other, lease.epoch, epoch, at, since) {
+                waited_with_others |= other.accepted < granted && ranks_after(other, job);
+                continue;
+            }
+            let same_class = other.spec.action == job.spec.action && other.spec.demands == job.spec.demands;
+            let shared =
+                other.spec.demands.iter().any(|(key, _)| job.spec.demands.iter().any(|(own, _)| own == key));
+            // A task that needs one limit only, and never lacks a worker, stands in that limit's line.
+            let stands_there = job.spec.ample && job.spec.demands.len() == 1 && shared;
+            if (same_class && !other.odd) || stands_there {
+                let what = format!("{} started after {}, which ranks behind it", label, other.spec.label);
+                return Err(Violation::new("I4", what, now));
+            }
+            passed += usize::from(shared && job.spec.ample);
+        }
+        if passed > MAY_PASS {
+            let what = format!("{label} let {passed} pass that rank behind it");
+            return Err(Violation::new("I10", what, now));
+        }
+        if job.spec.demands.len() > 1 {
+            self.test("I10");
+        }
+        if waited_with_others {
+            self.test("I4");
+        }
+        Ok(())
+    }
+
+    /// A start must come in bounded time where nothing stands in its way.
+    pub(super) fn bounded_starts(&mut self, label: &str, now: Moment) -> Result<(), Violation> {
+        let Some(job) = self.jobs.get(label) else { return Ok(()) };
+        let deeds = &self.deeds[label];
+        let excuses = deeds.handed_back + self.server_troubles;
+        let most = job.spec.attempts + job.spec.max_losses + excuses;
+        if deeds.starts > most {
+            let what = format!("{label} started {} times, {most} are allowed", deeds.starts);
+            return Err(Violation::new("I11", what, now));
+        }
+        if deeds.starts > 1 {
+            self.test("I11");
+        }
+        Ok(())
+    }
+
+    pub(super) fn no_start_after_shutdown(&mut self, worker: &Name, now: Moment) -> Result<(), Violation> {
+        let Some(&since) = self.shut_down.get(worker) else { return Ok(()) };
+        // It may be back under the same name; it stays away for longer than this.
+        if now > since + Span::millis(100) && now < since + Span::millis(200) {
+            return Err(Violation::new(
+                "I17",
+                format!("{worker} started something after it was told to end"),
+                now,
+            ));
+        }
+        self.test("I17");
+        Ok(())
+    }
+
+    /// What was cancelled, and whose canceller was told so, is not granted any more.
+    pub(super) fn no_start_after_cancel(
+        &mut self,
+        label: &str,
+        lease: Lease,
+        now: Moment,
+    ) -> Result<(), Violation> {
+        let done = match self.jobs.get(label) {
+            Some(job) => job.cancel_done,
+            None => {
+                let root = self.root_of(label).and_then(|id| self.root_ids.get(&id).copied());
+                root.and_then(|node| self.roots.get(&node)).and_then(|root| root.cancel_done)
+            }
+        };
+        let granted = self.handed.get(&lease).map_or(now, |handed| handed.at);
+        match done {
+            Some(done) if granted > done + SLACK => {
+                let what =
+                    format!("{label} was granted {} after its cancel was confirmed", granted.since(done));
+                Err(Violation::new("I14", what, now))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn ranks_after(later: &Job, earlier: &Job) -> bool {
+    (-later.spec.priority, later.node) > (-earlier.spec.priority, earlier.node)
+}
+
+/// Whether `other` was granted before `job` although it ranks after it and `job` was already waiting.
+fn overtook(job: &Job, other: &Job, mine: Epoch, its: Epoch, at: Moment, since: Moment) -> bool {
+    ranks_after(other, job) && its < mine && at > since + SLACK
+}

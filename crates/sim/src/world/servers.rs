@@ -1,0 +1,338 @@
+//! Servers: the real engine behind a clock of its own, a store that may not answer, and a process that may die or
+//! stand still at any moment.
+
+use super::{Asker, Event, ServerId, ToWorker, WorkerId, World};
+use std::collections::BTreeMap;
+use tidegate_core::Core;
+use tidegate_core::ids::{Name, NodeId};
+use tidegate_core::planted::Bug;
+use tidegate_core::protocol::{Answer, Attempt, Command, Effect};
+use tidegate_core::time::{Moment, Span};
+use tidegate_engine::{Input, Output, Server};
+use tidegate_store::{MemoryStore, Reads, Store, StoreError};
+
+pub(crate) struct SimServer {
+    name: Name,
+    server: Option<Server>,
+    /// Differs for every start; what is meant for an earlier life is not delivered.
+    life: u64,
+    /// How far its clock is off.
+    skew: Span,
+    store: MemoryStore,
+    paused_until: Option<Moment>,
+    /// What arrived while it stood still.
+    missed: Vec<Event>,
+    /// Polls that wait for attempts: sent, arrived (local time).
+    polls: BTreeMap<WorkerId, (u64, Moment, Moment)>,
+    /// Attempts that wait for a poll.
+    outbox: BTreeMap<WorkerId, Vec<(Attempt, Moment)>>,
+    next_tick: Option<Moment>,
+    bug: Option<Bug>,
+}
+
+impl SimServer {
+    pub fn is_up(&self) -> bool {
+        self.server.is_some() && self.paused_until.is_none()
+    }
+
+    pub fn leads(&self) -> bool {
+        self.server.as_ref().is_some_and(Server::leads)
+    }
+
+    pub fn core(&self) -> Option<&Core> {
+        self.server.as_ref()?.core()
+    }
+
+    pub fn is_idle(&self) -> bool {
+        self.core().is_some_and(Core::is_idle)
+    }
+
+    fn local(&self, now: Moment) -> Moment {
+        now + self.skew
+    }
+
+    fn start(&mut self) {
+        let bug = self.bug;
+        let make = move |incarnation| make_core(incarnation, bug);
+        self.server = Some(Server::with_core(self.name.clone(), Box::new(make)));
+        self.life += 1;
+        self.polls.clear();
+        self.outbox.clear();
+        self.missed.clear();
+        self.paused_until = None;
+        self.next_tick = None;
+    }
+}
+
+#[cfg(feature = "planted-bugs")]
+fn make_core(incarnation: u32, bug: Option<Bug>) -> Core {
+    let mut core = Core::new(incarnation);
+    bug.into_iter().for_each(|bug| core.plant(bug));
+    core
+}
+
+#[cfg(not(feature = "planted-bugs"))]
+fn make_core(incarnation: u32, _: Option<Bug>) -> Core {
+    Core::new(incarnation)
+}
+
+impl World {
+    pub(super) fn start_servers(&mut self, bug: Option<Bug>) {
+        for n in 0..self.plan.servers {
+            let mut server = SimServer {
+                name: Name::from(format!("server-{n}")),
+                server: None,
+                life: 0,
+                // A clock that is off by up to an hour must not matter.
+                skew: Span::millis(self.random.below(3_600_000)),
+                store: self.store.handle(),
+                paused_until: None,
+                missed: Vec::new(),
+                polls: BTreeMap::new(),
+                outbox: BTreeMap::new(),
+                next_tick: None,
+                bug,
+            };
+            server.start();
+            self.servers.push(server);
+            self.handle(n, Input::Tick);
+        }
+    }
+
+    /// Feeds a server and carries out what it says.
+    fn handle(&mut self, id: ServerId, input: Input) {
+        let server = &mut self.servers[id];
+        let local = server.local(self.now);
+        let Some(engine) = &mut server.server else { return };
+        let mut outputs = Vec::new();
+        engine.handle(input, local, &mut outputs);
+        let life = server.life;
+        for output in outputs {
+            match output {
+                Output::Answer { ticket, answer } => self.answer(id, ticket, answer),
+                Output::Effect(effect) => self.effect(id, effect),
+                Output::Written(_) | Output::Reopen => {}
+                job => {
+                    let span = self.soon();
+                    self.after(span, Event::Store { server: id, life, job });
+                }
+            }
+        }
+        self.schedule_server(id);
+    }
+
+    fn schedule_server(&mut self, id: ServerId) {
+        let server = &self.servers[id];
+        let Some(wake) = server.server.as_ref().and_then(Server::next_wake) else { return };
+        let span = wake.since(server.local(self.now)).max(Span::micros(50));
+        let at = self.now + span;
+        let life = server.life;
+        if server.next_tick.is_some_and(|tick| tick <= at && tick > self.now) {
+            return;
+        }
+        self.servers[id].next_tick = Some(at);
+        self.after(span, Event::Server { server: id, life });
+    }
+
+    /// Whether an event for this life of a server arrives now; while it stands still it waits.
+    fn arrives(&mut self, id: ServerId, life: Option<u64>, event: impl FnOnce() -> Event) -> bool {
+        let server = &mut self.servers[id];
+        if server.server.is_none() || life.is_some_and(|life| life != server.life) {
+            return false;
+        }
+        if server.paused_until.is_some() {
+            server.missed.push(event());
+            return false;
+        }
+        true
+    }
+
+    pub(super) fn tick_server(&mut self, id: ServerId, life: u64) {
+        if self.servers[id].next_tick.is_some_and(|at| at <= self.now) {
+            self.servers[id].next_tick = None;
+        }
+        if self.arrives(id, Some(life), || Event::Server { server: id, life }) {
+            self.handle(id, Input::Tick);
+        }
+    }
+
+    /// The store does what it was asked to, or does not, and answers, or does not. A server that died meanwhile
+    /// may have sent its request already.
+    pub(super) fn store_job(&mut self, id: ServerId, life: u64, job: Output) {
+        let trouble = if self.troubled { self.plan.trouble.unknown_commits } else { 0 };
+        let fails = self.random.chance(trouble);
+        let is_carried_out = !fails || self.random.chance(50);
+        let unknown = || StoreError::Unknown("no answer".to_owned());
+        let name = self.servers[id].name.clone();
+        let store = &mut self.servers[id].store;
+        let answer = match &job {
+            Output::Lead { mine, lease } => {
+                let result = if is_carried_out { store.lead(&name, *mine, *lease) } else { Err(unknown()) };
+                Input::Led(if fails { Err(unknown()) } else { result })
+            }
+            Output::Load => Input::Loaded(if fails { Err(unknown()) } else { store.load() }),
+            Output::Commit(entry) => {
+                let result = if is_carried_out { store.commit(entry) } else { Err(unknown()) };
+                Input::Committed(if fails { Err(unknown()) } else { result })
+            }
+            Output::Resign { term } => {
+                // Whether or not it is heard, the lease ends by itself.
+                let _ = store.resign(*term);
+                return;
+            }
+            _ => return,
+        };
+        if fails {
+            self.disturbed(if is_carried_out { "commit done, answer lost" } else { "commit lost" });
+        }
+        let span = self.soon();
+        self.after(span, Event::StoreAnswer { server: id, life, answer });
+    }
+
+    pub(super) fn store_answer(&mut self, id: ServerId, life: u64, answer: Input) {
+        let server = &mut self.servers[id];
+        if server.server.is_none() || life != server.life {
+            return;
+        }
+        if server.paused_until.is_some() {
+            server.missed.push(Event::StoreAnswer { server: id, life, answer });
+            return;
+        }
+        self.handle(id, answer);
+    }
+
+    pub(super) fn take_command(&mut self, id: ServerId, command: Command, asker: Asker) {
+        if !self.arrives(id, None, || Event::Command {
+            server: id,
+            command: command.clone(),
+            asker: asker.clone(),
+        }) {
+            return;
+        }
+        self.oracle.commands += u64::from(self.servers[id].leads());
+        let ticket = self.ticket(asker);
+        if let Some(node) = self.accepted_before(id, &command) {
+            return self.answer(id, ticket, Some(Answer::Accepted { node, again: true }));
+        }
+        self.handle(id, Input::Command { ticket, command });
+    }
+
+    /// What a server does before it hands a submission to its writer: looks whether it was accepted already.
+    fn accepted_before(&mut self, id: ServerId, command: &Command) -> Option<NodeId> {
+        let Command::Submit(submit) = command else { return None };
+        self.servers[id].leads().then(|| self.servers[id].store.find(submit.id).ok().flatten()).flatten()
+    }
+
+    fn effect(&mut self, id: ServerId, effect: Effect) {
+        match effect {
+            Effect::Deliver { worker, lease, order, length, number, at } => {
+                let order = order.or_else(|| self.servers[id].store.payload(lease.task).ok().flatten());
+                let (Some(order), Some(worker)) = (order, self.worker_named(&worker)) else { return };
+                let until = at + length;
+                let attempt = Attempt { lease, order, length, left: length, number };
+                self.oracle.handed_over(&attempt, &self.plan.workers[worker].name, at);
+                if !self.workers[worker].is_up() {
+                    self.oracle.may_be_lost(&super::evaluator::label(&attempt.order));
+                }
+                self.servers[id].outbox.entry(worker).or_default().push((attempt, until));
+                self.answer_poll(id, worker);
+            }
+            Effect::Stop { worker, lease } => {
+                let Some(worker) = self.worker_named(&worker) else { return };
+                let life = self.workers[worker].life;
+                self.send(|| Event::ToWorker { worker, life, message: ToWorker::Stop(lease) });
+            }
+            Effect::Ask(question) => {
+                let Some(asked) = self.servers[id].core().and_then(|core| core.asked(question)) else {
+                    return;
+                };
+                let now =
+                    self.servers[id].server.as_ref().map(|server| server.engine_time(server_local(self, id)));
+                let evaluation =
+                    super::evaluator::evaluate(&asked, now.unwrap_or(self.now), &mut self.oracle);
+                let command = Command::Evaluated { question, evaluation };
+                let span = self.soon();
+                self.after(span, Event::Command { server: id, command, asker: Asker::Nobody });
+            }
+        }
+    }
+
+    pub(super) fn take_poll(&mut self, id: ServerId, worker: WorkerId, life: u64, sent: Moment) {
+        if !self.arrives(id, None, || Event::Poll { server: id, worker, life, sent }) {
+            return;
+        }
+        if !self.servers[id].leads() {
+            return self.send(|| Event::ToWorker { worker, life, message: ToWorker::Elsewhere });
+        }
+        let local = self.servers[id].local(self.now);
+        self.servers[id].polls.insert(worker, (life, sent, local));
+        self.answer_poll(id, worker);
+    }
+
+    fn answer_poll(&mut self, id: ServerId, worker: WorkerId) {
+        let local = self.servers[id].local(self.now);
+        let server = &mut self.servers[id];
+        let Some(engine_now) = server.server.as_ref().map(|engine| engine.engine_time(local)) else { return };
+        if server.outbox.get(&worker).is_none_or(Vec::is_empty) {
+            return;
+        }
+        let Some((life, sent, arrived)) = server.polls.remove(&worker) else { return };
+        // The connection of a poll ends with the worker that sent it.
+        if life != self.workers[worker].life {
+            return;
+        }
+        let waiting = server.outbox.remove(&worker).unwrap_or_default();
+        let live = |attempt: &Attempt| {
+            server.server.as_ref().and_then(Server::core).is_some_and(|core| core.is_live(attempt.lease))
+        };
+        let attempts: Vec<Attempt> = waiting
+            .into_iter()
+            .filter(|(attempt, _)| live(attempt))
+            .map(|(attempt, until)| Attempt { left: until.since(engine_now), ..attempt })
+            .collect();
+        let waited = local.since(arrived);
+        self.send(|| {
+            let message = ToWorker::Attempts { attempts: attempts.clone(), waited, sent };
+            Event::ToWorker { worker, life, message }
+        });
+    }
+
+    // ---- what happens to servers
+
+    pub(super) fn crash_server(&mut self, id: ServerId) {
+        let led = self.servers[id].leads();
+        self.servers[id].server = None;
+        self.servers[id].life += 1;
+        self.disturbed(if led { "leader killed" } else { "server killed" });
+    }
+
+    pub(super) fn revive_server(&mut self, id: ServerId) {
+        if self.servers[id].server.is_none() {
+            self.servers[id].start();
+            self.handle(id, Input::Tick);
+        }
+        self.resume_server(id);
+    }
+
+    pub(super) fn pause_server(&mut self, id: ServerId, span: Span) {
+        if self.servers[id].server.is_some() && self.servers[id].paused_until.is_none() {
+            let led = self.servers[id].leads();
+            self.servers[id].paused_until = Some(self.now + span);
+            self.disturbed(if led { "leader paused past its lease" } else { "server paused" });
+        }
+    }
+
+    pub(super) fn resume_server(&mut self, id: ServerId) {
+        if self.servers[id].paused_until.take().is_none() {
+            return;
+        }
+        for event in std::mem::take(&mut self.servers[id].missed) {
+            self.after(Span::micros(10), event);
+        }
+        self.handle(id, Input::Tick);
+    }
+}
+
+fn server_local(world: &World, id: ServerId) -> Moment {
+    world.servers[id].local(world.now)
+}

@@ -1,0 +1,473 @@
+//! Workers: the real worker-side machine, processes that really overlap, and a guardian that ends them when the
+//! worker cannot. What happens here is what the oracle sees.
+
+use super::plan::WorkerPlan;
+use super::{Asker, Event, ServerId, ToWorker, WorkerId, World};
+use crate::oracle::{Deferred, Violation};
+use crate::random::Random;
+use std::collections::BTreeMap;
+use tidegate_core::attempts::{Action, Attempts};
+use tidegate_core::protocol::{Attempt, Command, Finish, Join, Lease, Leave, Outcome, Payload};
+use tidegate_core::time::{Moment, Span};
+
+/// How long a simulated process may take to die, at most.
+const GRACE: Span = Span::seconds(1);
+/// A poll that got no answer for so long is sent again, perhaps elsewhere.
+const POLL: Span = Span::seconds(3);
+
+#[derive(Debug)]
+pub(crate) struct Process {
+    pub label: String,
+    outcome: Outcome,
+    kills_worker: bool,
+    /// When the guardian makes an end of it unless told otherwise (world time).
+    guardian: Moment,
+    /// It was told to end, and how it will say it ended.
+    ending: Option<Outcome>,
+}
+
+pub(crate) struct SimWorker {
+    pub plan: WorkerPlan,
+    pub life: u64,
+    pub attempts: Option<Attempts>,
+    /// How far its clock is off.
+    skew: Span,
+    paused_until: Option<Moment>,
+    missed: Vec<Event>,
+    pub processes: BTreeMap<Lease, Process>,
+    server: ServerId,
+    joined: bool,
+    polled: Option<Moment>,
+    next_tick: Option<Moment>,
+    leaving: bool,
+}
+
+impl SimWorker {
+    fn local(&self, now: Moment) -> Moment {
+        now + self.skew
+    }
+
+    pub fn is_up(&self) -> bool {
+        self.attempts.is_some()
+    }
+
+    pub fn is_paused(&self) -> bool {
+        self.paused_until.is_some()
+    }
+}
+
+impl World {
+    pub(super) fn start_workers(&mut self) {
+        for (id, plan) in self.plan.workers.clone().into_iter().enumerate() {
+            let skew = Span::millis(self.random.below(3_600_000));
+            self.workers.push(SimWorker {
+                plan,
+                life: 0,
+                attempts: None,
+                skew,
+                paused_until: None,
+                missed: Vec::new(),
+                processes: BTreeMap::new(),
+                server: 0,
+                joined: false,
+                polled: None,
+                next_tick: None,
+                leaving: false,
+            });
+            self.start_worker(id);
+        }
+    }
+
+    fn start_worker(&mut self, id: WorkerId) {
+        let server = self.random.index(self.servers.len());
+        let worker = &mut self.workers[id];
+        worker.life += 1;
+        let local = worker.local(self.now);
+        worker.attempts = Some(Attempts::new(worker.plan.name.clone(), worker.life, GRACE, local));
+        (worker.joined, worker.polled, worker.leaving) = (false, None, false);
+        (worker.paused_until, worker.next_tick) = (None, None);
+        worker.missed.clear();
+        worker.server = server;
+        self.ask_to_join(id);
+        self.schedule_worker(id, None);
+    }
+
+    fn ask_to_join(&mut self, id: WorkerId) {
+        let worker = &self.workers[id];
+        let (server, life) = (worker.server, worker.life);
+        let join = Join {
+            worker: worker.plan.name.clone(),
+            incarnation: life,
+            skills: worker.plan.skills.clone(),
+            slots: worker.plan.slots,
+        };
+        self.send(|| Event::Command {
+            server,
+            command: Command::Join(join.clone()),
+            asker: Asker::Join { worker: id, life },
+        });
+    }
+
+    fn poll(&mut self, id: WorkerId) {
+        let worker = &mut self.workers[id];
+        if worker.leaving || !worker.joined {
+            return;
+        }
+        let sent = worker.local(self.now);
+        worker.polled = Some(sent);
+        let (server, life) = (worker.server, worker.life);
+        self.send(|| Event::Poll { server, worker: id, life, sent });
+    }
+
+    fn schedule_worker(&mut self, id: WorkerId, at_most: Option<Span>) {
+        let worker = &self.workers[id];
+        let Some(attempts) = &worker.attempts else { return };
+        let wake = attempts.next_wake().since(worker.local(self.now)).min(at_most.unwrap_or(POLL));
+        let (span, life) = (wake.max(Span::micros(100)), worker.life);
+        let at = self.now + span;
+        if worker.next_tick.is_some_and(|tick| tick <= at && tick > self.now) {
+            return;
+        }
+        self.workers[id].next_tick = Some(at);
+        self.after(span, Event::Worker { worker: id, life });
+    }
+
+    /// Whether this life of a worker notices an event now; while it stands still it does not.
+    fn notices(&mut self, id: WorkerId, life: u64, event: impl FnOnce() -> Event) -> bool {
+        let worker = &mut self.workers[id];
+        if worker.attempts.is_none() || worker.life != life {
+            return false;
+        }
+        if worker.paused_until.is_some() {
+            worker.missed.push(event());
+            return false;
+        }
+        true
+    }
+
+    pub(super) fn tick_worker(&mut self, id: WorkerId, life: u64) -> Result<(), Violation> {
+        if self.workers[id].next_tick.is_some_and(|at| at <= self.now) {
+            self.workers[id].next_tick = None;
+        }
+        if !self.notices(id, life, || Event::Worker { worker: id, life }) {
+            return Ok(());
+        }
+        let local = self.workers[id].local(self.now);
+        let worker = &mut self.workers[id];
+        if !worker.joined && !worker.leaving {
+            worker.server = self.random.index(self.servers.len());
+            self.ask_to_join(id);
+        } else if worker.polled.is_some_and(|sent| local.since(sent) >= POLL) {
+            worker.server = self.random.index(self.servers.len());
+            self.poll(id);
+        }
+        let actions =
+            self.workers[id].attempts.as_mut().map(|attempts| attempts.tick(local)).unwrap_or_default();
+        self.act(id, actions)
+    }
+
+    pub(super) fn worker_hears(
+        &mut self,
+        id: WorkerId,
+        life: u64,
+        message: ToWorker,
+    ) -> Result<(), Violation> {
+        if self.workers[id].attempts.is_none() || self.workers[id].life != life {
+            return Ok(());
+        }
+        if self.workers[id].paused_until.is_some() {
+            self.workers[id].missed.push(Event::ToWorker { worker: id, life, message });
+            return Ok(());
+        }
+        let local = self.workers[id].local(self.now);
+        let worker = &mut self.workers[id];
+        let Some(attempts) = &mut worker.attempts else { return Ok(()) };
+        let actions = match message {
+            ToWorker::Joined => {
+                worker.joined = true;
+                let actions = attempts.rejoined(local);
+                self.poll(id);
+                actions
+            }
+            ToWorker::Attempts { attempts: given, waited, sent } => {
+                let all =
+                    given.into_iter().flat_map(|attempt| attempts.received(attempt, waited, sent, local));
+                let all = all.collect();
+                self.poll(id);
+                all
+            }
+            ToWorker::Renewal { renewal, sent } => attempts.renewed(&renewal, sent, local),
+            ToWorker::Stop(lease) => attempts.stop(lease, local),
+            ToWorker::Reported(lease) => {
+                attempts.reported(lease, local);
+                Vec::new()
+            }
+            ToWorker::Unknown => {
+                worker.joined = false;
+                Vec::new()
+            }
+            ToWorker::Elsewhere => {
+                worker.server = self.random.index(self.servers.len());
+                worker.polled = worker.polled.map(|_| local - POLL);
+                self.schedule_worker(id, Some(Span::millis(50)));
+                Vec::new()
+            }
+        };
+        self.act(id, actions)?;
+        self.leave_if_empty(id);
+        Ok(())
+    }
+
+    fn act(&mut self, id: WorkerId, actions: Vec<Action>) -> Result<(), Violation> {
+        for action in actions {
+            match action {
+                Action::Start { attempt, deadline, grace } => {
+                    self.start_process(id, attempt, deadline + grace)?
+                }
+                Action::Extend { lease, deadline } => {
+                    let skew = self.workers[id].skew;
+                    if let Some(process) = self.workers[id].processes.get_mut(&lease) {
+                        process.guardian = deadline - skew + GRACE;
+                    }
+                }
+                Action::Stop { lease, .. } => self.end_process(id, lease, Outcome::Stopped),
+                Action::Abandon { lease } => self.end_process(id, lease, Outcome::Stopped),
+                Action::Report { lease, outcome } => self.report(id, lease, outcome),
+                Action::Heartbeat(heartbeat) => {
+                    let (server, life) = (self.workers[id].server, self.workers[id].life);
+                    let sent = self.workers[id].local(self.now);
+                    self.send(|| Event::Command {
+                        server,
+                        command: Command::Heartbeat(heartbeat.clone()),
+                        asker: Asker::Heartbeat { worker: id, life, sent },
+                    });
+                }
+            }
+        }
+        self.schedule_worker(id, None);
+        Ok(())
+    }
+
+    fn report(&mut self, id: WorkerId, lease: Lease, outcome: Outcome) {
+        self.oracle.reports(lease, &outcome, self.now);
+        let worker = &self.workers[id];
+        let (server, life) = (worker.server, worker.life);
+        let finish = Finish { worker: worker.plan.name.clone(), lease, outcome, offer: None };
+        self.send(|| Event::Command {
+            server,
+            command: Command::Finish(finish.clone()),
+            asker: Asker::Report { worker: id, life, lease },
+        });
+    }
+
+    // ---- processes
+
+    fn start_process(&mut self, id: WorkerId, attempt: Attempt, guardian: Moment) -> Result<(), Violation> {
+        let label = super::evaluator::label(&attempt.order);
+        let behaviour = self.behaviour(&label, attempt.number);
+        let lease = attempt.lease;
+        let worker = &mut self.workers[id];
+        let (life, guardian) = (worker.life, guardian - worker.skew);
+        worker.processes.insert(
+            lease,
+            Process {
+                label: label.clone(),
+                outcome: behaviour.outcome,
+                kills_worker: behaviour.kills_worker,
+                guardian,
+                ending: None,
+            },
+        );
+        let (name, slots) = (worker.plan.name.clone(), worker.plan.slots.process);
+        let running = worker.processes.len();
+        self.oracle.started(&label, lease, &name, running, slots, self.now)?;
+        self.after(behaviour.lasts, Event::ProcessDone { worker: id, life, lease });
+        self.after(guardian.since(self.now), Event::Guardian { worker: id, life, lease });
+        Ok(())
+    }
+
+    /// What a process does depends on what it is and on which try it is, never on when it runs.
+    fn behaviour(&self, label: &str, number: u32) -> Behaviour {
+        let text = format!("{}/{label}/{number}", self.plan.seed);
+        let seed =
+            text.bytes().fold(7u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3));
+        let mut random = Random::new(seed);
+        let kind = self.oracle.kind_of(label);
+        let (longest, fails) = kind.map_or((Span::millis(900), 12), |kind| (kind.longest, kind.fails));
+        let outcome = if random.chance(fails) {
+            Outcome::Failed { error: "it failed".to_owned(), output: None }
+        } else {
+            Outcome::Succeeded(Payload::new("1"))
+        };
+        Behaviour {
+            lasts: Span::micros(random.between(1_000, longest.0)),
+            outcome,
+            kills_worker: kind.is_some_and(|kind| kind.kills_worker),
+        }
+    }
+
+    pub(super) fn process_done(&mut self, id: WorkerId, life: u64, lease: Lease) -> Result<(), Violation> {
+        let Some(process) = self.workers[id].processes.get(&lease).filter(|process| process.ending.is_none())
+        else {
+            return Ok(());
+        };
+        if process.kills_worker && self.workers[id].life == life {
+            self.kill_worker(id, "task killed its worker");
+            return Ok(());
+        }
+        let outcome = process.outcome.clone();
+        self.process_is_over(id, life, lease, outcome)
+    }
+
+    fn end_process(&mut self, id: WorkerId, lease: Lease, says: Outcome) {
+        let span = Span::micros(self.random.between(100, GRACE.0 / 2));
+        let worker = &mut self.workers[id];
+        let life = worker.life;
+        if let Some(process) = worker.processes.get_mut(&lease) {
+            process.ending.get_or_insert(says);
+            self.after(span, Event::ProcessGone { worker: id, life, lease });
+        }
+    }
+
+    pub(super) fn process_gone(&mut self, id: WorkerId, life: u64, lease: Lease) -> Result<(), Violation> {
+        let ending = self.workers[id].processes.get(&lease).and_then(|process| process.ending.clone());
+        match ending {
+            Some(outcome) => self.process_is_over(id, life, lease, outcome),
+            None => Ok(()),
+        }
+    }
+
+    /// Physically over, whether or not its worker is there to notice.
+    fn process_is_over(
+        &mut self,
+        id: WorkerId,
+        life: u64,
+        lease: Lease,
+        outcome: Outcome,
+    ) -> Result<(), Violation> {
+        if let Some(process) = self.workers[id].processes.remove(&lease) {
+            self.oracle.ended(&process.label, lease, self.now);
+        }
+        self.process_ended(id, life, lease, outcome)
+    }
+
+    /// The worker is told that a process is over.
+    pub(super) fn process_ended(
+        &mut self,
+        id: WorkerId,
+        life: u64,
+        lease: Lease,
+        outcome: Outcome,
+    ) -> Result<(), Violation> {
+        let again = outcome.clone();
+        if !self.notices(id, life, || Event::ProcessEnded { worker: id, life, lease, outcome: again }) {
+            return Ok(());
+        }
+        let local = self.workers[id].local(self.now);
+        let attempts = self.workers[id].attempts.as_mut();
+        let actions = attempts.map(|attempts| attempts.ended(lease, outcome, local)).unwrap_or_default();
+        self.act(id, actions)?;
+        self.leave_if_empty(id);
+        Ok(())
+    }
+
+    /// The guardian ends what is past the last deadline it was told, although its worker cannot.
+    pub(super) fn guardian_looks(&mut self, id: WorkerId, life: u64, lease: Lease) -> Result<(), Violation> {
+        let Some(process) = self.workers[id].processes.get(&lease) else { return Ok(()) };
+        if process.guardian > self.now {
+            let span = process.guardian.since(self.now);
+            self.after(span, Event::Guardian { worker: id, life, lease });
+            return Ok(());
+        }
+        self.process_is_over(id, life, lease, Outcome::Stopped)
+    }
+
+    // ---- what happens to workers
+
+    pub(super) fn kill_worker(&mut self, id: WorkerId, how: &'static str) {
+        if !self.workers[id].is_up() {
+            return;
+        }
+        self.disturbed(how);
+        let name = self.workers[id].plan.name.clone();
+        let processes = std::mem::take(&mut self.workers[id].processes);
+        for (lease, process) in processes {
+            // The guardian's pipe closes, and it makes an end of everything at once.
+            self.oracle.ended(&process.label, lease, self.now);
+            let span = self.oracle.lease_of(lease) + Span::seconds(2);
+            self.after(
+                span,
+                Event::Judge(Deferred::LeaseIsOver { lease, worker: name.clone(), since: self.now }),
+            );
+        }
+        self.oracle.lost_worker(&name);
+        self.workers[id].attempts = None;
+        self.workers[id].life += 1;
+        let span = Span::millis(self.random.between(200, 9_000));
+        self.after(span, Event::Fault(super::Fault::WorkerReturns(id)));
+    }
+
+    pub(super) fn revive_worker(&mut self, id: WorkerId) {
+        if !self.workers[id].is_up() {
+            self.start_worker(id);
+        }
+        self.resume_worker(id);
+    }
+
+    pub(super) fn pause_worker(&mut self, id: WorkerId, span: Span) {
+        if self.workers[id].is_up() && !self.workers[id].is_paused() {
+            self.disturbed("worker stopped past its lease");
+            self.workers[id].paused_until = Some(self.now + span);
+            for process in self.workers[id].processes.values() {
+                self.oracle.may_be_lost(&process.label);
+            }
+        }
+    }
+
+    pub(super) fn resume_worker(&mut self, id: WorkerId) {
+        if self.workers[id].paused_until.take().is_none() {
+            return;
+        }
+        for event in std::mem::take(&mut self.workers[id].missed) {
+            self.after(Span::micros(10), event);
+        }
+        self.schedule_worker(id, Some(Span::micros(20)));
+    }
+
+    /// SIGTERM: nothing new, everything handed back, then it leaves and comes back as somebody new.
+    pub(super) fn shut_down_worker(&mut self, id: WorkerId) {
+        let local = self.workers[id].local(self.now);
+        if self.workers[id].is_paused() || self.workers[id].leaving {
+            return;
+        }
+        let Some(attempts) = &mut self.workers[id].attempts else { return };
+        let actions = attempts.shut_down(local);
+        self.workers[id].leaving = true;
+        self.workers[id].polled = None;
+        self.disturbed("worker shut down");
+        self.oracle.shut_down(&self.workers[id].plan.name.clone(), self.now);
+        // Handing back reports nothing that the oracle could object to.
+        let _ = self.act(id, actions);
+        self.leave_if_empty(id);
+    }
+
+    fn leave_if_empty(&mut self, id: WorkerId) {
+        let worker = &self.workers[id];
+        if !worker.leaving || !worker.attempts.as_ref().is_some_and(Attempts::is_empty) {
+            return;
+        }
+        let (server, life) = (worker.server, worker.life);
+        let leave = Leave { worker: worker.plan.name.clone(), incarnation: life };
+        self.send(|| Event::Command { server, command: Command::Leave(leave.clone()), asker: Asker::Nobody });
+        self.workers[id].attempts = None;
+        self.workers[id].life += 1;
+        let span = Span::millis(self.random.between(200, 5_000));
+        self.after(span, Event::Fault(super::Fault::WorkerReturns(id)));
+    }
+}
+
+struct Behaviour {
+    lasts: Span,
+    outcome: Outcome,
+    kills_worker: bool,
+}

@@ -1,0 +1,121 @@
+//! What is not loaded and can be asked for: large payloads, and how things ended.
+
+use super::Backend;
+use super::ledger::{Ledger, lead};
+use super::samples::{JOB, RUN, STEP, add, ended, granted, items, job, open_loop, run, step};
+use tidegate_core::RESIDENT;
+use tidegate_core::ids::{NodeId, TaskId};
+use tidegate_core::protocol::{Life, NodeRow, Payload, StepKind, Write};
+use tidegate_core::state::State;
+use tidegate_core::time::Moment;
+use tidegate_store::{Ended, Reads, Store};
+
+fn with_payload(node: u64, payload: impl AsRef<[u8]>) -> NodeRow {
+    NodeRow { node: NodeId(node), payload: Some(Payload::new(payload)), ..job() }
+}
+
+pub fn small_payloads_come_along_and_large_ones_are_asked_for<B: Backend>() {
+    let mut ledger = Ledger::<B>::open();
+    // Two bytes a letter: the bound counts bytes.
+    let (small, large) = ("ü".repeat(RESIDENT / 2), "ü".repeat(RESIDENT / 2 + 1));
+    ledger.write([add(with_payload(1, &small)), add(with_payload(2, &large)), add(run())]);
+    let payloads: Vec<_> = ledger.load().nodes.into_iter().map(|row| row.payload).collect();
+    assert_eq!(payloads, [Some(Payload::new(&small)), None, None]);
+    let mut ask = |node| ledger.store.payload(TaskId::node(node)).unwrap();
+    assert_eq!(ask(NodeId(1)), Some(Payload::new(small)));
+    assert_eq!(ask(NodeId(2)), Some(Payload::new(large)));
+    assert_eq!((ask(RUN), ask(NodeId(99))), (None, None));
+}
+
+pub fn payloads_are_bytes<B: Backend>() {
+    let mut ledger = Ledger::<B>::open();
+    let odd: [&[u8]; 4] = [b"", b"\0null\0", b"\xff\xfe", "\u{feff}x".as_bytes()];
+    ledger.write((1..).zip(odd).map(|(node, payload)| add(with_payload(node, payload))));
+    let loaded = ledger.load().nodes;
+    for (row, payload) in loaded.iter().zip(odd) {
+        assert_eq!(row.payload, Some(Payload::new(payload)));
+        assert_eq!(ledger.store.payload(TaskId::node(row.node)).unwrap(), row.payload);
+    }
+}
+
+pub fn an_ended_task_is_history<B: Backend>() {
+    let mut ledger = Ledger::<B>::open();
+    let (task, output) = (TaskId::node(JOB), "x".repeat(70_000));
+    ledger.write([add(job()), granted(task, 1)]);
+    assert_eq!(ledger.store.ended(task).unwrap(), None);
+    ledger.write([ended(task, State::Succeeded, Some(&output))]);
+    assert!(ledger.load().nodes.is_empty());
+    let end = Ended { state: State::Succeeded, output: Some(Payload::new(output)), error: None, attempts: 1 };
+    assert_eq!(ledger.store.ended(task).unwrap(), Some(end));
+    assert_eq!(ledger.store.payload(task).unwrap(), job().payload);
+
+    let failed = TaskId::node(NodeId(1));
+    ledger.write([add(NodeRow { node: failed.node, ..job() }), ended(failed, State::Failed, None)]);
+    let end = ledger.store.ended(failed).unwrap().unwrap();
+    assert_eq!((end.output, end.error.as_deref(), end.attempts), (None, Some("it broke"), 0));
+}
+
+pub fn steps_of_open_runs_stay<B: Backend>() {
+    let mut ledger = Ledger::<B>::open();
+    let inner = NodeRow { node: NodeId(20), parent: Some(STEP), ..run() };
+    ledger.write([add(run()), add(step(StepKind::SubFlow)), add(inner)]);
+    ledger.write([ended(TaskId::node(NodeId(20)), State::Failed, None)]);
+    let ended_step = Write::Ended {
+        task: TaskId::node(STEP),
+        state: State::Failed,
+        output: Some(Payload::null()),
+        error: Some("inside".to_owned()),
+        at: Moment(510),
+    };
+    ledger.write([ended_step]);
+    let nodes = ledger.load().nodes;
+    assert_eq!(nodes.iter().map(|row| row.node).collect::<Vec<_>>(), [RUN, STEP], "no run that ended");
+    let life =
+        Life { ended: Some(Moment(510)), error: Some("inside".to_owned()), ..Life::new(State::Failed) };
+    assert_eq!(nodes[1].life, life);
+    ledger.write([ended(TaskId::node(RUN), State::Failed, None)]);
+    assert!(ledger.load().nodes.is_empty());
+    assert!(ledger.store.ended(TaskId::node(STEP)).unwrap().is_some());
+}
+
+pub fn a_step_may_come_with_its_end<B: Backend>() {
+    let mut ledger = Ledger::<B>::open();
+    let life = Life { ended: Some(Moment(5)), ..Life::new(State::Skipped) };
+    let skipped = NodeRow { life, ..step(StepKind::Nothing) };
+    ledger.write([add(run()), add(skipped.clone())]);
+    assert_eq!(ledger.load().nodes, [run(), skipped]);
+    assert_eq!(ledger.store.ended(TaskId::node(STEP)).unwrap().unwrap().state, State::Skipped);
+}
+
+pub fn ended_items_are_read_in_slices<B: Backend>() {
+    let mut ledger = Ledger::<B>::open();
+    ledger.write(open_loop());
+    ledger.write([items(0, 6)]);
+    for index in [4, 1, 2] {
+        let task = TaskId::item(STEP, index);
+        ledger.write([granted(task, 1), ended(task, State::Succeeded, Some(&index.to_string()))]);
+    }
+    let mut slice = |from, to| ledger.store.ended_items(STEP, from, to).unwrap();
+    let end = |index: u32| {
+        let output = Some(Payload::new(index.to_string()));
+        (index, Ended { state: State::Succeeded, output, error: None, attempts: 1 })
+    };
+    assert_eq!(slice(0, 99), [end(1), end(2), end(4)]);
+    assert_eq!(slice(2, 4), [end(2)]);
+    assert_eq!(slice(3, 3), []);
+    assert_eq!(slice(4, 1), []);
+    assert_eq!(ledger.store.ended_items(RUN, 0, 9).unwrap(), []);
+}
+
+pub fn everything_is_there_after_a_restart<B: Backend>() {
+    let mut ledger = Ledger::<B>::open();
+    ledger.write(open_loop());
+    ledger.write([items(0, 3), add(job()), granted(TaskId::item(STEP, 1), 1)]);
+    let before = ledger.store.load().unwrap();
+    let Ledger { place, store, term, .. } = ledger;
+    drop(store);
+    let mut store = place.open();
+    assert_eq!(store.load().unwrap(), before);
+    store.resign(term).unwrap();
+    assert!(lead(&mut store) > term);
+}

@@ -1,0 +1,84 @@
+//! What every store must do, run by name against each: a backend gives only "a fresh store" and "open it".
+
+pub mod fence;
+pub mod history;
+pub mod items;
+pub mod ledger;
+pub mod lives;
+pub mod samples;
+pub mod settings;
+
+use tidegate_store::Store;
+
+/// A place for one store. Handles opened here, one after the other, see the same rows.
+pub trait Backend {
+    type Store: Store;
+    fn fresh() -> Self;
+    fn open(&self) -> Self::Store;
+}
+
+/// Makes a test of each name for a backend.
+macro_rules! conformance {
+    ($backend:ident) => {
+        conformance! { $backend:
+            fence {
+                a_term_is_higher_than_any_before,
+                who_leads_may_extend,
+                without_the_lead_nothing_is_taken,
+                an_older_term_is_fenced_off,
+                who_resigned_commits_no_more,
+                an_old_resignation_is_not_the_leaders,
+                entries_follow_each_other,
+                the_same_entry_again_is_done,
+                the_same_entry_is_done_even_for_the_deposed,
+                what_is_not_taken_changes_nothing,
+                the_last_entry_is_loaded,
+            }
+            lives {
+                a_new_node_loads_as_it_was,
+                a_root_that_came_due_waits_and_holds_nothing,
+                a_step_past_the_limit_waits_and_holds,
+                what_begins_has_started_once,
+                a_wait_step_is_entered_and_not_started,
+                a_grant_is_who_has_it,
+                a_move_ends_the_grant_and_keeps_the_last_error,
+                a_new_attempt_was_told_nothing,
+                only_the_live_lease_is_renewed,
+                stops_ranks_and_pauses_are_kept,
+                a_write_about_nothing_changes_nothing,
+            }
+            items {
+                items_wait_in_index_order,
+                an_item_lives_like_any_task,
+                ranges_end_alike,
+                loops_are_counted,
+                items_of_a_loop_that_ended_are_history,
+            }
+            history {
+                small_payloads_come_along_and_large_ones_are_asked_for,
+                payloads_are_bytes,
+                an_ended_task_is_history,
+                steps_of_open_runs_stay,
+                a_step_may_come_with_its_end,
+                ended_items_are_read_in_slices,
+                everything_is_there_after_a_restart,
+            }
+            settings {
+                limits_are_set_and_taken_back,
+                limits_are_told_apart_by_more_than_their_name,
+                paces_keep_what_was_taken,
+                workers_join_change_and_go,
+                definitions_keep_their_order,
+            }
+        }
+    };
+    ($backend:ident: $($area:ident { $($name:ident,)* })*) => {
+        $(mod $area {
+            $(#[test]
+            fn $name() {
+                crate::conformance::$area::$name::<super::$backend>();
+            })*
+        })*
+    };
+}
+pub(crate) use conformance;

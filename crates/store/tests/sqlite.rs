@@ -1,0 +1,177 @@
+//! The SQLite store keeps the contract, and what it promises besides: one owner, many readers, no half of an entry.
+
+mod conformance;
+
+use conformance::ledger::Ledger;
+use conformance::samples::{JOB, add, ended, granted, job};
+use conformance::{Backend, conformance};
+use rusqlite::Connection;
+use std::fs;
+use std::path::PathBuf;
+use tempfile::TempDir;
+use tidegate_core::ids::{NodeId, TaskId};
+use tidegate_core::protocol::{NodeRow, Write};
+use tidegate_core::state::State;
+use tidegate_store::{Reads, SqliteStore, Store, StoreError};
+
+struct Sqlite(TempDir);
+
+impl Sqlite {
+    fn path(&self) -> PathBuf {
+        self.0.path().join("store.db")
+    }
+}
+
+impl Backend for Sqlite {
+    type Store = SqliteStore;
+
+    fn fresh() -> Self {
+        Sqlite(TempDir::new().unwrap())
+    }
+
+    fn open(&self) -> SqliteStore {
+        SqliteStore::open(self.path()).unwrap()
+    }
+}
+
+conformance!(Sqlite);
+
+fn other_job(node: u64) -> Write {
+    add(NodeRow { node: NodeId(node), ..job() })
+}
+
+#[test]
+fn a_second_owner_is_refused_and_told_who_owns_it() {
+    let place = Sqlite::fresh();
+    let store = place.open();
+    let Err(StoreError::InUse(who)) = SqliteStore::open(place.path()) else { panic!("two owners") };
+    assert!(who.contains(&std::process::id().to_string()), "{who}");
+    drop(store);
+    place.open();
+}
+
+#[test]
+fn a_newer_schema_is_refused_by_owners_and_readers() {
+    let place = Sqlite::fresh();
+    drop(place.open());
+    let file = Connection::open(place.path()).unwrap();
+    file.execute("insert into migration values (99, 'from tomorrow', '')", []).unwrap();
+    drop(file);
+    let newer = |error| matches!(error, StoreError::Newer { found: 99, known: 1 });
+    assert!(SqliteStore::open(place.path()).is_err_and(newer));
+    assert!(SqliteStore::open_reader(place.path()).is_err_and(newer));
+}
+
+#[test]
+fn what_is_not_a_store_is_left_alone() {
+    let place = Sqlite::fresh();
+    assert!(matches!(SqliteStore::open_reader(place.path()), Err(StoreError::Broken(_))), "no file");
+    assert!(!place.path().exists());
+    fs::write(place.path(), "dear diary, today I was not a database, and tomorrow I will not be one")
+        .unwrap();
+    assert!(matches!(SqliteStore::open(place.path()), Err(StoreError::Broken(_))));
+    assert!(matches!(SqliteStore::open_reader(place.path()), Err(StoreError::Broken(_))));
+    assert!(fs::read_to_string(place.path()).unwrap().starts_with("dear diary"));
+}
+
+/// The files of a process that was killed: whatever it had flushed, copied while it runs.
+#[test]
+fn what_was_answered_survives_a_kill() {
+    let mut ledger = Ledger::<Sqlite>::open();
+    for node in 0..200 {
+        ledger.write([other_job(node)]);
+    }
+    let expected = ledger.store.load().unwrap();
+    let after = Sqlite::fresh();
+    for file in ["store.db", "store.db-wal"] {
+        fs::copy(ledger.place.0.path().join(file), after.0.path().join(file)).unwrap();
+    }
+    assert_eq!(after.open().load().unwrap(), expected);
+}
+
+/// Half of the last entry reached the disk: the entries before it are all there, and nothing of it.
+#[test]
+fn a_torn_entry_never_happened() {
+    let mut ledger = Ledger::<Sqlite>::open();
+    ledger.write([other_job(1)]);
+    let expected = ledger.store.load().unwrap();
+    let log = ledger.place.0.path().join("store.db-wal");
+    let whole = fs::metadata(&log).unwrap().len();
+    ledger.write((2..300).map(other_job));
+    let torn = (whole + fs::metadata(&log).unwrap().len()) / 2;
+    let after = Sqlite::fresh();
+    fs::copy(ledger.place.path(), after.path()).unwrap();
+    let bytes = fs::read(&log).unwrap();
+    fs::write(after.0.path().join("store.db-wal"), &bytes[..torn as usize]).unwrap();
+    assert_eq!(after.open().load().unwrap(), expected);
+}
+
+#[test]
+fn a_reader_looks_on_while_the_owner_writes() {
+    let mut ledger = Ledger::<Sqlite>::open();
+    ledger.write([add(job())]);
+    let mut reader = SqliteStore::open_reader(ledger.place.path()).unwrap();
+    let task = TaskId::node(JOB);
+    assert_eq!(reader.load().unwrap(), ledger.store.load().unwrap());
+    assert_eq!(reader.payload(task).unwrap(), job().payload);
+    ledger.write([granted(task, 1), ended(task, State::Succeeded, Some("1"))]);
+    assert_eq!(reader.load().unwrap(), ledger.store.load().unwrap());
+    assert_eq!(reader.ended(task).unwrap(), ledger.store.ended(task).unwrap());
+    assert_eq!(reader.ended_items(JOB, 0, 9).unwrap(), []);
+    drop(ledger.store);
+    assert_eq!(reader.load().unwrap().sequence, 2);
+    drop(reader);
+    assert_eq!(SqliteStore::open_reader(ledger.place.path()).unwrap().load().unwrap().sequence, 2);
+}
+
+/// Every entry adds a job and moves the number on; a load that mixed two entries would have one without the other.
+#[test]
+fn a_reader_sees_whole_entries_only() {
+    let mut ledger = Ledger::<Sqlite>::open();
+    let mut reader = SqliteStore::open_reader(ledger.place.path()).unwrap();
+    std::thread::scope(|scope| {
+        let looking = scope.spawn(move || {
+            let mut seen = 0;
+            while seen < 300 {
+                let loaded = reader.load().unwrap();
+                assert!(loaded.sequence >= seen);
+                seen = loaded.sequence;
+                assert_eq!(loaded.snapshot.nodes.len() as u64, seen);
+                assert_eq!(loaded.snapshot.next, 10 * seen);
+            }
+        });
+        for node in 0..300 {
+            ledger.write([other_job(node)]);
+        }
+        looking.join().unwrap();
+    });
+}
+
+/// A row that is there already is damage, and so are the words of a handle that met it.
+#[test]
+fn a_damaged_handle_refuses_everything() {
+    let mut ledger = Ledger::<Sqlite>::open();
+    ledger.write([add(job())]);
+    let twice = ledger.entry(vec![other_job(77), add(job())]);
+    assert!(matches!(ledger.store.commit(&twice), Err(StoreError::Broken(_))));
+    assert!(matches!(ledger.store.load(), Err(StoreError::Broken(_))));
+    let Ledger { place, store, .. } = ledger;
+    drop(store);
+    let loaded = place.open().load().unwrap();
+    assert_eq!((loaded.sequence, loaded.snapshot.nodes), (1, vec![job()]), "all of an entry or nothing");
+}
+
+/// Rows are for people too: what the shell shows is words.
+#[test]
+fn rows_can_be_read_without_us() {
+    let mut ledger = Ledger::<Sqlite>::open();
+    ledger.write([add(job()), granted(TaskId::node(JOB), 1)]);
+    let file = Connection::open(ledger.place.path()).unwrap();
+    let read = |sql: &str| file.query_row(sql, [], |row| row.get::<_, String>(0)).unwrap();
+    assert_eq!(
+        read("select kind || ' ' || name || ' ' || state || ' ' || worker from task"),
+        "job mail.send running w1"
+    );
+    assert_eq!(read("select payload ->> '$.to' from task_spec"), "a");
+    assert_eq!(read("select body ->> '$.Job.tags[0][0]' from task_spec"), "team");
+}
