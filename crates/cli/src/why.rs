@@ -9,7 +9,7 @@ use tidegate_core::explain::{self, brief};
 use tidegate_core::ids::TaskId;
 use tidegate_core::time::Moment;
 use tidegate_core::{Core, Lost};
-use tidegate_store::{SqliteReader, SqliteStore};
+use tidegate_store::{Reads, SqliteReader, SqliteStore};
 
 /// More than a screen of waiting tasks is counted, not listed.
 const LISTED: usize = 50;

@@ -207,7 +207,8 @@ impl Tree<'_> {
     }
 
     fn ended(&self, step: &Step, state: State) -> Vec<(Tone, String)> {
-        let error = step.error.as_deref();
+        // Who was cancelled is not to blame, whatever it says.
+        let error = step.error.as_deref().filter(|_| state != State::Cancelled);
         let mut parts = match (state, error) {
             (State::Succeeded, _) => Vec::new(),
             // Its sign says already that it failed.
@@ -226,7 +227,8 @@ impl Tree<'_> {
             None if step.tries > 1 => parts.push((Tone::Dim, format!(", {} tries", step.tries))),
             None => {}
         }
-        if let Some((index, error)) = step.items.as_ref().and_then(|items| items.error.as_ref()) {
+        let items = step.items.as_ref().filter(|_| state != State::Cancelled);
+        if let Some((index, error)) = items.and_then(|items| items.error.as_ref()) {
             parts.push((Tone::Bad, format!("; #{index}: {error}")));
         }
         parts

@@ -176,8 +176,7 @@ impl Watch<'_> {
 /// The limit that refuses a task first, and the reason in words. That a loop's window is full is what windows are
 /// for; the numbers beside the bar say so.
 fn worth_telling(why: Explanation) -> Option<(Option<LimitKey>, String)> {
-    let is_window = |blocker: &Blocker| matches!(blocker.limit, LimitKey::Window(_));
-    if !why.blockers.is_empty() && why.blockers.iter().all(is_window) {
+    if matches!(why.blockers.first(), Some(Blocker { limit: LimitKey::Window(_), .. })) {
         return None;
     }
     let text = brief(&why)?;

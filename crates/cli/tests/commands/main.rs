@@ -1,6 +1,7 @@
 //! The commands, from the outside: the real binary, in a directory of its own.
 
 mod check;
+mod guides;
 mod run;
 mod support;
 mod terminal;

@@ -54,7 +54,7 @@ fn a_failing_flow_says_which_step_failed() {
 flow: failing
 steps:
   good: { run: [echo, fine] }
-  bad: { after: [good], run: [sh, -c, "echo about to fail; echo no such table >&2; exit 3"] }
+  bad: { after: [good], run: [sh, -c, "exec >&2; echo about to fail; echo no such table; exit 3"] }
   next: { after: [bad], run: [echo, next] }
 "#;
     let outcome = Test::new().file("failing.yaml", flow).args(["run", "failing.yaml"]).status(1).run();
