@@ -144,7 +144,8 @@ mod tests {
     use crate::ids::Name;
     use crate::model::{Flow, Loop, OnFailure, Requirement, Retry, Rule, Step, Template, WhenBusy};
     use crate::protocol::{Command, Declare, Effect, Evaluation, Payload, Question, Rendered};
-    use crate::protocol::{Submission, Submit};
+    use crate::protocol::{NodeRow, Snapshot, Submission, Submit, Write};
+    use crate::state::State;
     use crate::time::{Moment, Span};
 
     fn step(name: &str, after: &[u32], work: crate::model::Work) -> Step {
@@ -289,5 +290,27 @@ mod tests {
             None,
             "there is no such item"
         );
+    }
+
+    #[test]
+    fn after_a_restart_it_still_waits_since_it_was_accepted() {
+        let mut core = Core::new(1);
+        let what = Submission::Job { action: Name::new("work"), key: None, order: Payload::null() };
+        let submit = Submit { id: RunId(0), what, tags: vec![], priority: 0, due: None, idempotency: None };
+        core.apply(Command::Submit(submit), Moment(1));
+        let nodes: Vec<NodeRow> = core
+            .take_output()
+            .writes
+            .into_iter()
+            .filter_map(|write| match write {
+                Write::NodeAdded(row) => Some(*row),
+                _ => None,
+            })
+            .collect();
+        let snapshot = Snapshot { nodes, next: core.next(), now: Moment(1), ..Snapshot::default() };
+        let later = Moment(1) + Span::minutes(1);
+        let core = Core::load(snapshot, 2, later);
+        let explanation = core.explain(core.find("run_0").unwrap(), later).unwrap();
+        assert_eq!((explanation.state, explanation.since), (State::Waiting, Moment(1)));
     }
 }
