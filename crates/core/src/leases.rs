@@ -25,8 +25,14 @@ impl Core {
     /// give up what it had: losing what is not renewed from here on is nobody's fault.
     pub(crate) fn begin_grace(&mut self, now: Moment) {
         self.quiet_until = now + LEASE.third();
-        let attempts: Vec<TaskId> =
-            self.workers.iter().flat_map(|(_, worker)| worker.attempts.keys().copied()).collect();
+        let names: Vec<Name> = self.workers.iter().map(|(name, _)| name.clone()).collect();
+        names.iter().for_each(|name| self.excuse(name));
+    }
+
+    /// Losing what this worker has now, unless it renews it, is nobody's fault.
+    pub(crate) fn excuse(&mut self, name: &Name) {
+        let Some(worker) = self.workers.get(name) else { return };
+        let attempts: Vec<TaskId> = worker.attempts.keys().copied().collect();
         for task in attempts {
             if let Some(running) = self.work_mut(task).and_then(Work::running_mut) {
                 running.excused = true;

@@ -8,7 +8,7 @@ use thiserror::Error;
 use tidegate_core::admission::{Skills, SlotCounts};
 use tidegate_core::ids::{Name, NodeId, RunId, TaskId};
 use tidegate_core::protocol::{
-    Answer, Command, Declare, Finish, Join, Leave, Refusal, Snapshot, Submission, Submit,
+    Answer, Command, Declare, Finish, Join, Leave, Outcome, Refusal, Snapshot, Submission, Submit,
 };
 use tidegate_engine::{Delivery, Engine, EngineError};
 use tidegate_store::{Ended, Reads, SqliteStore, StoreError};
@@ -197,7 +197,9 @@ async fn tell_engine(
             (Command::Heartbeat(heartbeat), Box::new(reply))
         }
         ToEngine::Report { lease, outcome } => {
-            let finish = Finish { worker, lease, outcome, offer: None };
+            // A worker that hands back is about to leave: it must not get the same thing again.
+            let offer = (outcome == Outcome::HandedBack).then(SlotCounts::default);
+            let finish = Finish { worker, lease, outcome, offer };
             (Command::Finish(finish), Box::new(move |_| Some(ToWorker::Reported(lease))))
         }
         ToEngine::Draining => (Command::Offer { worker, slots: SlotCounts::default() }, Box::new(|_| None)),

@@ -1,4 +1,4 @@
-//! A worker leaves: it has handed back what it had, and what it did not is lost.
+//! A worker leaves. It runs nothing any more: what it did not hand back never reached it, and costs nothing.
 
 use crate::core::Core;
 use crate::protocol::{Answer, Leave, Refusal};
@@ -9,6 +9,7 @@ impl Core {
         if self.workers.get(&leave.worker).is_none_or(|worker| worker.incarnation != leave.incarnation) {
             return Err(Refusal::UnknownWorker(leave.worker));
         }
+        self.excuse(&leave.worker);
         self.lose_worker(&leave.worker, now);
         Ok(Answer::Done)
     }

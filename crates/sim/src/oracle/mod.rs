@@ -77,8 +77,6 @@ pub(crate) struct Job {
     pub spec: JobSpec,
     pub node: NodeId,
     pub accepted: Moment,
-    /// First grant that was seen: its number and its time.
-    pub first: Option<(Epoch, Moment)>,
     /// Order is not judged: it was cancelled, re-ranked or paused.
     pub odd: bool,
     pub cancel_asked: Option<Moment>,
@@ -121,8 +119,12 @@ pub(crate) struct Handed {
     pub worker: Name,
     pub at: Moment,
     pub length: Span,
-    /// It was reported, or lost with its worker.
+    /// It was reported.
     pub over: bool,
+    /// The report was answered, or lost with its worker.
+    pub answered: bool,
+    pub failed: bool,
+    pub succeeded: bool,
 }
 
 pub struct Oracle {
@@ -137,6 +139,8 @@ pub struct Oracle {
     root_ids: BTreeMap<String, NodeId>,
     pub(crate) deeds: BTreeMap<String, Deeds>,
     pub(crate) handed: BTreeMap<Lease, Handed>,
+    /// The first grant of each label that a server sent on its way: its number and its time.
+    pub(crate) first: BTreeMap<String, (Epoch, Moment)>,
     newest: BTreeMap<TaskId, Epoch>,
     pub(crate) limits: Limits,
     shut_down: BTreeMap<Name, Moment>,
@@ -160,6 +164,7 @@ impl Oracle {
             root_ids: BTreeMap::new(),
             deeds: BTreeMap::new(),
             handed: BTreeMap::new(),
+            first: BTreeMap::new(),
             newest: BTreeMap::new(),
             limits: Limits::new(plan),
             shut_down: BTreeMap::new(),
@@ -199,16 +204,8 @@ impl Oracle {
 
     pub fn accepted_job(&mut self, node: NodeId, spec: JobSpec, now: Moment) {
         let label = spec.label.clone();
-        let job = Job {
-            spec,
-            node,
-            accepted: now,
-            first: None,
-            odd: false,
-            cancel_asked: None,
-            cancel_done: None,
-            again: None,
-        };
+        let job =
+            Job { spec, node, accepted: now, odd: false, cancel_asked: None, cancel_done: None, again: None };
         self.labels.insert(node, label.clone());
         self.jobs.insert(label, job);
     }
@@ -276,8 +273,20 @@ impl Oracle {
         let newest = self.newest.entry(lease.task).or_insert(lease.epoch);
         *newest = (*newest).max(lease.epoch);
         self.limits.note_pace(&label, lease.epoch, at);
-        self.handed
-            .insert(lease, Handed { label, worker: worker.clone(), at, length: attempt.length, over: false });
+        self.first.entry(label.clone()).or_insert((lease.epoch, at));
+        self.handed.insert(
+            lease,
+            Handed {
+                label,
+                worker: worker.clone(),
+                at,
+                length: attempt.length,
+                over: false,
+                answered: false,
+                failed: false,
+                succeeded: false,
+            },
+        );
     }
 
     pub fn lease_of(&self, lease: Lease) -> Span {
@@ -285,9 +294,11 @@ impl Oracle {
     }
 
     /// A worker reports how an attempt ended.
-    pub fn reports(&mut self, lease: Lease, outcome: &Outcome, now: Moment) {
-        let Some(handed) = self.handed.get_mut(&lease) else { return };
+    pub fn reports(&mut self, lease: Lease, outcome: &Outcome) {
+        let Some(handed) = self.handed.get_mut(&lease).filter(|handed| !handed.over) else { return };
         handed.over = true;
+        handed.failed = matches!(outcome, Outcome::Failed { .. });
+        handed.succeeded = matches!(outcome, Outcome::Succeeded(_));
         let label = handed.label.clone();
         let deeds = self.deeds(&label);
         match outcome {
@@ -296,25 +307,22 @@ impl Oracle {
             Outcome::HandedBack => deeds.handed_back += 1,
             Outcome::Stopped => {}
         }
-        if matches!(outcome, Outcome::Failed { .. })
-            && let Some(job) = self.jobs.get_mut(&label)
-        {
-            job.again = Some(now + job.spec.pause + Span::seconds(1));
-        }
     }
 
     /// A worker's report was answered. `Done` means that it counted.
     pub fn reported(&mut self, lease: Lease, answer: &Answer, now: Moment) {
+        self.handed.get_mut(&lease).into_iter().for_each(|handed| handed.answered = true);
         if *answer != Answer::Done {
             return;
         }
         let found = self.fenced(lease, now);
         self.limits.pending.extend(found);
-        let Some(label) = self.handed.get(&lease).map(|handed| handed.label.clone()) else { return };
-        let deeds = self.deeds(&label);
-        if deeds.succeeded {
-            deeds.succeeded_told = true;
+        let Some(handed) = self.handed.get(&lease) else { return };
+        let (label, failed, succeeded) = (handed.label.clone(), handed.failed, handed.succeeded);
+        if let Some(job) = self.jobs.get_mut(&label).filter(|_| failed) {
+            job.again = Some(now + job.spec.pause + SLACK);
         }
+        self.deeds(&label).succeeded_told |= succeeded;
     }
 
     /// Nothing with an old epoch changes anything.
@@ -375,10 +383,10 @@ impl Oracle {
 
     /// A worker died with everything it was handed, whether or not it had begun with it.
     pub fn lost_worker(&mut self, worker: &Name) {
-        let handed = self.handed.values_mut().filter(|handed| handed.worker == *worker && !handed.over);
+        let handed = self.handed.values_mut().filter(|handed| handed.worker == *worker && !handed.answered);
         let labels: Vec<String> = handed
             .map(|handed| {
-                handed.over = true;
+                handed.answered = true;
                 handed.label.clone()
             })
             .collect();

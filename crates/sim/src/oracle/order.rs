@@ -20,8 +20,7 @@ impl Oracle {
         now: Moment,
     ) -> Result<(), Violation> {
         let Some(job) = self.jobs.get_mut(label) else { return Ok(()) };
-        let is_first = job.first.is_none();
-        job.first.get_or_insert((lease.epoch, granted));
+        let is_first = self.first.get(label).is_some_and(|(epoch, _)| *epoch == lease.epoch);
         let again = job.again.take();
         let job = &self.jobs[label];
         let since = if is_first { Some(job.accepted) } else { again };
@@ -32,7 +31,7 @@ impl Oracle {
         let mut waited_with_others = false;
         let mut passed = 0;
         for other in self.jobs.values() {
-            let Some((epoch, at)) = other.first else { continue };
+            let Some(&(epoch, at)) = self.first.get(&other.spec.label) else { continue };
             if !overtook(job, other, lease.epoch, epoch, at, since) {
                 waited_with_others |= other.accepted < granted && ranks_after(other, job);
                 continue;
@@ -42,7 +41,7 @@ impl Oracle {
                 other.spec.demands.iter().any(|(key, _)| job.spec.demands.iter().any(|(own, _)| own == key));
             // A task that needs one limit only, and never lacks a worker, stands in that limit's line.
             let stands_there = job.spec.ample && job.spec.demands.len() == 1 && shared;
-            if (same_class && !other.odd) || stands_there {
+            if (same_class || stands_there) && !other.odd {
                 let what = format!("{} started after {}, which ranks behind it", label, other.spec.label);
                 return Err(Violation::new("I4", what, now));
             }

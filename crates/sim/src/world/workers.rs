@@ -6,6 +6,7 @@ use super::{Asker, Event, ServerId, ToWorker, WorkerId, World};
 use crate::oracle::{Deferred, Violation};
 use crate::random::Random;
 use std::collections::BTreeMap;
+use tidegate_core::admission::SlotCounts;
 use tidegate_core::attempts::{Action, Attempts};
 use tidegate_core::protocol::{Attempt, Command, Finish, Join, Lease, Leave, Outcome, Payload};
 use tidegate_core::time::{Moment, Span};
@@ -249,10 +250,11 @@ impl World {
     }
 
     fn report(&mut self, id: WorkerId, lease: Lease, outcome: Outcome) {
-        self.oracle.reports(lease, &outcome, self.now);
+        self.oracle.reports(lease, &outcome);
         let worker = &self.workers[id];
         let (server, life) = (worker.server, worker.life);
-        let finish = Finish { worker: worker.plan.name.clone(), lease, outcome, offer: None };
+        let offer = (outcome == Outcome::HandedBack).then(SlotCounts::default);
+        let finish = Finish { worker: worker.plan.name.clone(), lease, outcome, offer };
         self.send(|| Event::Command {
             server,
             command: Command::Finish(finish.clone()),
@@ -445,7 +447,13 @@ impl World {
         self.workers[id].leaving = true;
         self.workers[id].polled = None;
         self.disturbed("worker shut down");
-        self.oracle.shut_down(&self.workers[id].plan.name.clone(), self.now);
+        let (name, server) = (self.workers[id].plan.name.clone(), self.workers[id].server);
+        self.oracle.shut_down(&name, self.now);
+        self.send(|| Event::Command {
+            server,
+            command: Command::Offer { worker: name.clone(), slots: SlotCounts::default() },
+            asker: Asker::Nobody,
+        });
         // Handing back reports nothing that the oracle could object to.
         let _ = self.act(id, actions);
         self.leave_if_empty(id);
