@@ -1,64 +1,52 @@
-//! The command line.
+//! The command line. Data goes to stdout, everything else to stderr; exit codes are part of the interface.
+//!
+//! - [`args`]: what can be typed; [`failure`]: what can go wrong, and with which exit code
+//! - [`run`], [`check`], [`why`]: one module a command
+//! - [`files`]: reading flows; [`line`]: styled text; [`out`]: where it goes; [`time`]: clocks and spans as people read them
 
-use anyhow::{Context, bail};
-use std::path::{Path, PathBuf};
-use tidegate::{Local, Options};
-use tidegate_core::ids::TaskId;
-use tidegate_core::protocol::{Declare, Payload, Submission, Write};
-use tidegate_worker::{Functions, GuardianCommand};
+mod args;
+mod check;
+mod failure;
+mod files;
+mod line;
+mod out;
+mod run;
+mod time;
+mod why;
 
-fn main() -> anyhow::Result<()> {
-    let args: Vec<String> = std::env::args().collect();
-    match args.get(1).map(String::as_str) {
-        Some("guardian") => {
-            tidegate_worker::guardian::main();
-            Ok(())
+use args::{Arguments, Command};
+use clap::Parser;
+use failure::{Exit, Failure};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    // A guardian is started once for every worker, long before there is anything to parse.
+    if std::env::args_os().nth(1).is_some_and(|first| first == args::GUARDIAN) {
+        return tidegate_worker::guardian::main();
+    }
+    let arguments = Arguments::parse();
+    arguments.color.write_global();
+    match carry_out(arguments) {
+        Ok(exit) => exit.into(),
+        Err(failure) => {
+            failure.report();
+            failure.exit.into()
         }
-        Some("run") => tokio::runtime::Runtime::new()?.block_on(run(Path::new(&args[2]))),
-        _ => bail!("usage"),
     }
 }
 
-async fn run(file: &Path) -> anyhow::Result<()> {
-    let text = std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
-    let document = match tidegate_flow::parse(&file.display().to_string(), &text) {
-        Ok(document) => document,
-        Err(errors) => bail!("{}", errors.render(true)),
-    };
-    std::fs::create_dir_all(".tidegate")?;
-    let guardian = GuardianCommand { program: std::env::current_exe()?, args: vec!["guardian".into()] };
-    let options = Options {
-        guardian,
-        logs: std::sync::Arc::new(|line| println!("    | {}", line.text)),
-        functions: Functions::default(),
-        slots: Some(4),
-    };
-    let mut local = Local::open(&PathBuf::from(".tidegate/state.db"), options).await?;
-    let flow = document.flows[0].clone();
-    let submission = tidegate_flow::submit::submission(&flow, serde_json::json!({}))
-        .map_err(|e| anyhow::anyhow!("{e}"))?;
-    local
-        .declare(Declare { flows: document.flows, actions: document.actions, limits: document.limits })
-        .await?;
-    let mut entries = local.engine.subscribe();
-    let what = Submission::Run {
-        flow: flow.name.clone(),
-        key: None,
-        inputs: Payload::new(serde_json::to_vec(&submission.inputs)?),
-    };
-    let (id, node) = local.submit(what, Vec::new(), 0).await?;
-    println!("{id}");
-    loop {
-        let entry = entries.recv().await?;
-        for write in &entry.writes {
-            println!("{write:?}");
-            if let Write::Ended { task, .. } = write
-                && *task == TaskId::node(node)
-            {
-                println!("{}", local.output(*task, false)?);
-                local.shut_down().await;
-                return Ok(());
-            }
+fn carry_out(arguments: Arguments) -> Result<Exit, Failure> {
+    let quiet = arguments.quiet;
+    match arguments.command {
+        Command::Run(options) => {
+            let runtime = tokio::runtime::Runtime::new()
+                .map_err(|error| Failure::new("runtime", format!("the runtime did not start: {error}")))?;
+            let exit = runtime.block_on(run::run(options, quiet));
+            // Whatever still blocks a thread must not keep the process from ending.
+            runtime.shutdown_background();
+            exit
         }
+        Command::Check(options) => check::check(&options, quiet),
+        Command::Why(options) => why::why(&options),
     }
 }

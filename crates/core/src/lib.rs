@@ -20,6 +20,7 @@ pub mod ids;
 mod leases;
 mod lines;
 mod load;
+mod look;
 pub mod model;
 mod nodes;
 pub mod planted;
@@ -33,5 +34,6 @@ mod works;
 
 pub use asked::{Asked, Called};
 pub use core::{Core, SLICE};
+pub use look::{Lost, Waiting};
 pub use nodes::LoopTally;
 pub use progress::RESIDENT;

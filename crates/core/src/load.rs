@@ -216,7 +216,13 @@ impl Core {
     }
 
     fn load_work_with(&mut self, task: TaskId, class: ClassId, life: &Life, now: Moment) {
-        let mut work = Work { class, tally: life.tally, since: now, at: WorkState::Waiting };
+        // What has never started waits since it was accepted; when a later wait began is not stored.
+        let since = match self.nodes.get(&task.node) {
+            Some(Node::Job(job)) if life.tally.started == 0 => job.accepted,
+            Some(Node::Step(step)) if life.tally.started == 0 => step.since,
+            _ => now,
+        };
+        let mut work = Work { class, tally: life.tally, since, at: WorkState::Waiting };
         match (&life.grant, life.due) {
             (Some(grant), _) if life.state == State::Running => {
                 let timeout = self.terms(task.node).timeout.map(|timeout| grant.at + timeout);

@@ -45,9 +45,12 @@ pub enum EngineError {
     Ended,
 }
 
+/// Something to be done with the core between two batches, if there is one.
+type Look = Box<dyn FnOnce(Option<&Core>, Moment) + Send>;
+
 enum Request {
     Command(Command, oneshot::Sender<Option<Answer>>),
-    Read(Box<dyn FnOnce(Option<&Core>, Moment) + Send>),
+    Read(Look),
     Attach(Name, mpsc::UnboundedSender<Delivery>),
     ShutDown,
 }

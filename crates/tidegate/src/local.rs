@@ -8,7 +8,7 @@ use thiserror::Error;
 use tidegate_core::admission::{Skills, SlotCounts};
 use tidegate_core::ids::{Name, NodeId, RunId, TaskId};
 use tidegate_core::protocol::{
-    Answer, Command, Declare, Finish, Join, Leave, Outcome, Refusal, Submission, Submit,
+    Answer, Command, Declare, Finish, Join, Leave, Outcome, Refusal, Snapshot, Submission, Submit,
 };
 use tidegate_engine::{Delivery, Engine, EngineError};
 use tidegate_store::{Ended, Reads, SqliteStore, StoreError};
@@ -110,6 +110,11 @@ impl Local {
     /// How a task ended, if it has.
     pub fn ended(&mut self, task: TaskId) -> Result<Option<Ended>, LocalError> {
         Ok(self.reader.ended(task)?)
+    }
+
+    /// Everything open, as it is stored now.
+    pub fn snapshot(&mut self) -> Result<Snapshot, LocalError> {
+        Ok(self.reader.load()?.snapshot)
     }
 
     /// A payload of an ended task, as JSON.

@@ -16,14 +16,17 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["guardian"] => guardian::main(),
-        ["worker", lease, order] => work(lease.parse().expect("milliseconds"), Payload::new(order)),
+        ["worker", lease, order] => match lease.parse() {
+            Ok(lease) => work(lease, Payload::new(order)),
+            Err(error) => panic!("{lease} is no number of milliseconds: {error}"),
+        },
         _ => panic!("usage: fixture guardian | fixture worker MILLISECONDS ORDER"),
     }
 }
 
 #[tokio::main(flavor = "current_thread")]
 async fn work(lease: u64, order: Payload) -> ExitCode {
-    let program = std::env::current_exe().expect("this program has a path");
+    let Ok(program) = std::env::current_exe() else { panic!("this program has no path") };
     let guardian = GuardianCommand { program, args: vec!["guardian".into()] };
     let (link, end) = link();
     let worker = tokio::spawn(Worker::new(Settings::new("fixture", 1, guardian)).run(link));

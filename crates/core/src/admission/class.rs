@@ -152,6 +152,12 @@ impl Class {
         self.queue.iter().map(|(&rank, &count)| (rank, count))
     }
 
+    /// Whether this very task waits here.
+    pub fn holds(&self, rank: Rank) -> bool {
+        let last = self.queue.range(..=rank).next_back();
+        last.is_some_and(|(first, &count)| first.reaches(rank, count))
+    }
+
     /// How many waiting tasks rank before `rank`.
     pub fn ahead_of(&self, rank: Rank) -> u64 {
         self.queue

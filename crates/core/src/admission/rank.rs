@@ -48,6 +48,11 @@ impl Rank {
         (self.behind(0) <= later && Rank { item: later.item, ..self } == later)
             .then(|| later.item - self.item)
     }
+
+    /// Whether `rank` is one of `count` items in a row that begin with this one.
+    pub fn reaches(self, rank: Rank, count: u32) -> bool {
+        self.places_to(rank).is_some_and(|offset| offset < count)
+    }
 }
 
 impl fmt::Debug for Rank {

@@ -3,7 +3,7 @@
 
 mod render;
 
-pub use render::render;
+pub use render::{brief, render};
 
 use crate::admission::{ClassId, Demand, Gauge, LimitId, LimitKey, Rank};
 use crate::core::Core;
@@ -204,6 +204,13 @@ impl Core {
                 Some(work) => self.explain_work(task, work, now),
                 None => {
                     let segment = items.segment_of(index)?;
+                    let rank = self.rank(task);
+                    let parked = |&(first, count): &(Rank, u32)| first.reaches(rank, count);
+                    // A stretch keeps its bounds while its items leave it one by one.
+                    if !self.admission.class(segment.class).holds(rank) && !segment.parked.iter().any(parked)
+                    {
+                        return None;
+                    }
                     (State::Waiting, step.since, Reason::Blocked, Some(segment.class))
                 }
             },

@@ -23,6 +23,29 @@ pub fn render(explanation: &Explanation) -> String {
     out
 }
 
+/// What it waits for, in a few words; nothing if it runs.
+pub fn brief(explanation: &Explanation) -> Option<String> {
+    Some(match &explanation.reason {
+        Reason::Blocked => match explanation.blockers.first() {
+            Some(blocker) => {
+                let refusal = refusal(blocker, explanation.now);
+                format!("waits for {} ({refusal})", describe(&blocker.limit))
+            }
+            None => "waits for its turn".to_owned(),
+        },
+        Reason::InLine { ahead: 0 } => "waits for its turn".to_owned(),
+        Reason::InLine { ahead } => format!("waits for its turn ({ahead} of its kind before it)"),
+        Reason::Paused => "is paused".to_owned(),
+        Reason::Scheduled { until } => format!("starts in {}", until.since(explanation.now)),
+        Reason::After(steps) => {
+            let names: Vec<&str> = steps.iter().map(|step| step.as_str()).collect();
+            format!("waits for {} to end", list(&names))
+        }
+        Reason::Evaluating => "is about to ask".to_owned(),
+        Reason::Running { .. } | Reason::Items { .. } | Reason::Inside => return None,
+    })
+}
+
 fn headline(explanation: &Explanation) -> String {
     let Explanation { name, now, since, .. } = explanation;
     let span = now.since(*since);

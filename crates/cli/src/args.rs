@@ -1,0 +1,125 @@
+//! What can be typed.
+
+use anstream::ColorChoice;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// The hidden first argument by which this binary becomes the guardian of processes.
+pub const GUARDIAN: &str = "guardian";
+
+/// Runs flows: a limit is never exceeded, work never stalls, every wait can be explained.
+#[derive(Parser, Debug)]
+#[command(name = "tidegate", version, propagate_version = true, max_term_width = 100)]
+pub struct Arguments {
+    /// When to use colours; NO_COLOR is heeded too.
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", value_parser = color)]
+    pub color: ColorChoice,
+    /// Say only what went wrong.
+    #[arg(short, long, global = true)]
+    pub quiet: bool,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+pub enum Command {
+    /// Run a flow here and watch it; the exit code tells how it ended.
+    Run(Run),
+    /// Say everything that is wrong with files.
+    Check(Check),
+    /// Explain what a run, a step or an item waits for; without an id, list all that waits.
+    Why(Why),
+}
+
+#[derive(Args, Debug)]
+pub struct Run {
+    /// The file; limits and pools are also read from a tidegate.yaml beside it.
+    pub file: PathBuf,
+    /// Which flow of the file; the first unless told otherwise.
+    #[arg(long, value_name = "NAME")]
+    pub flow: Option<String>,
+    /// An input; may be given many times.
+    #[arg(short, long = "input", value_name = "NAME=VALUE", value_parser = pair)]
+    pub input: Vec<(String, String)>,
+    /// A JSON file with inputs; what is given one by one wins.
+    #[arg(long, value_name = "FILE")]
+    pub inputs: Option<PathBuf>,
+    /// A tag of the run; may be given many times.
+    #[arg(long, value_name = "NAME=VALUE", value_parser = pair)]
+    pub tag: Vec<(String, String)>,
+    /// From -100 to 100; higher starts first.
+    #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true,
+          value_parser = clap::value_parser!(i8).range(-100..=100))]
+    pub priority: i8,
+    /// Processes at once; one a core unless told otherwise.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub slots: Option<u32>,
+    #[command(flatten)]
+    pub store: Store,
+    /// How to print the outputs.
+    #[arg(short, long, value_enum, default_value_t = Output::Text)]
+    pub output: Output,
+}
+
+#[derive(Args, Debug)]
+pub struct Store {
+    /// Where the state is kept.
+    #[arg(long = "store", value_name = "PATH", default_value = "./.tidegate/state.db")]
+    pub path: PathBuf,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
+pub enum Output {
+    Text,
+    Json,
+}
+
+#[derive(Args, Debug)]
+pub struct Check {
+    /// Files, or directories with .yaml files; each is read as `run` would read it.
+    #[arg(required = true, value_name = "FILE|DIR")]
+    pub paths: Vec<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub struct Why {
+    /// A run, a step of it or an item: `run_…`, `run_…/step`, `run_…/step#3`. The beginning of the run's id is
+    /// enough.
+    pub id: Option<String>,
+    #[command(flatten)]
+    pub store: Store,
+}
+
+fn pair(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err("write it as NAME=VALUE".to_owned()),
+    }
+}
+
+fn color(text: &str) -> Result<ColorChoice, String> {
+    match text {
+        "auto" => Ok(ColorChoice::Auto),
+        "always" => Ok(ColorChoice::Always),
+        "never" => Ok(ColorChoice::Never),
+        _ => Err("it is one of auto, always and never".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_definitions_do_not_contradict_each_other() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn pairs_have_a_name() {
+        assert_eq!(pair("a=b=c"), Ok(("a".into(), "b=c".into())));
+        assert_eq!(pair("a="), Ok(("a".into(), String::new())));
+        assert!(pair("=b").is_err() && pair("a").is_err());
+    }
+}

@@ -1,0 +1,80 @@
+//! Reading flows: a file, and the limits and pools that stand beside it.
+
+use crate::failure::{Exit, Failure};
+use std::path::{Path, PathBuf};
+use tidegate_flow::{Diagnostics, Document};
+
+/// Limits and pools of all flows in its directory.
+pub const SHARED: &str = "tidegate.yaml";
+
+/// A file as the parser wants it.
+pub struct Source {
+    pub name: String,
+    pub bytes: Vec<u8>,
+}
+
+impl Source {
+    pub fn read(path: &Path) -> Result<Source, Failure> {
+        let bytes = std::fs::read(path).map_err(|error| unreadable(path, &error))?;
+        let name = path.strip_prefix(".").unwrap_or(path).display().to_string();
+        Ok(Source { name, bytes })
+    }
+
+    /// What stands beside a file, if there is anything.
+    pub fn beside(path: &Path) -> Result<Option<Source>, Failure> {
+        let shared = path.with_file_name(SHARED);
+        if shared == path || !shared.is_file() {
+            return Ok(None);
+        }
+        Source::read(&shared).map(Some)
+    }
+
+    /// Reads it together with what stands beside it. A pool that neither declares is an error.
+    pub fn parse(&self, beside: Option<&Source>) -> Result<Document, Diagnostics> {
+        let files: Vec<(&str, &[u8])> = std::iter::once(self).chain(beside).map(Source::parts).collect();
+        tidegate_flow::parse_with(&files, Some(&[]))
+    }
+
+    /// Reads it without knowing what else is declared.
+    pub fn parse_alone(&self) -> Result<Document, Diagnostics> {
+        tidegate_flow::parse_with(&[self.parts()], None)
+    }
+
+    fn parts(&self) -> (&str, &[u8]) {
+        (&self.name, &self.bytes)
+    }
+}
+
+pub fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
+    Failure::new("unreadable", format!("the file cannot be read: {error}"))
+        .at(path.display())
+        .exit(Exit::Invalid)
+}
+
+/// The files a path stands for: itself, or what a directory holds, sorted, without hidden ones.
+pub fn expand(path: &Path) -> Result<Vec<PathBuf>, Failure> {
+    if !path.is_dir() {
+        return Ok(vec![path.to_owned()]);
+    }
+    let mut found = Vec::new();
+    let mut directories = vec![path.to_owned()];
+    while let Some(directory) = directories.pop() {
+        let entries = std::fs::read_dir(&directory).map_err(|error| unreadable(&directory, &error))?;
+        for entry in entries {
+            let entry = entry.map_err(|error| unreadable(&directory, &error))?;
+            if entry.file_name().to_string_lossy().starts_with('.') {
+                continue;
+            }
+            // A link to a directory is not followed: it may lead back.
+            let kind = entry.file_type().map_err(|error| unreadable(&entry.path(), &error))?;
+            let path = entry.path();
+            if kind.is_dir() {
+                directories.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml") {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}

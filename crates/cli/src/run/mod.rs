@@ -1,0 +1,133 @@
+//! `tidegate run`: an engine and a worker in this process, one run submitted to them, and a picture of it.
+//!
+//! - [`prepare`]: from a file and arguments to something to submit
+//! - [`view`]: what is known of the run, kept up to date by [`apply`]; [`event`]: what there is to tell
+//! - [`tree`]: the picture; [`screen`]: where it is painted; [`show`]: which of the ways to tell is used
+//! - [`watch`]: waits for the end, [`interrupts`] included
+
+mod apply;
+mod event;
+mod interrupts;
+mod prepare;
+mod screen;
+mod show;
+#[cfg(test)]
+mod tests;
+mod tree;
+mod view;
+mod watch;
+
+use crate::args;
+use crate::failure::{Exit, Failure};
+use crate::out::{print, say};
+use event::state_of;
+use interrupts::Interrupts;
+use prepare::Prepared;
+use serde_json::Value as Json;
+use show::Show;
+use std::path::Path;
+use std::sync::Arc;
+use tidegate::{Local, Options};
+use tidegate_core::ids::{RunId, TaskId};
+use tidegate_core::state::State;
+use tidegate_worker::{Functions, GuardianCommand, LogLine};
+use tokio::sync::mpsc;
+use watch::{Watch, Watched};
+
+/// Lines of output that may wait to be shown; a program that writes faster than that loses some here, not in
+/// its result.
+const LINES_WAITING: usize = 10_000;
+
+pub async fn run(options: args::Run, quiet: bool) -> Result<Exit, Failure> {
+    let prepared = Prepared::read(&options)?;
+    let mut interrupts = Interrupts::listen()?;
+    let store = options.store.path.as_path();
+    let (lines, logs) = mpsc::channel(LINES_WAITING);
+    let mut local = open(store, options.slots, lines).await?;
+    let failed = |error| Failure::local(&error, store);
+    local.declare(prepared.declare).await.map_err(failed)?;
+    let others = local.engine.read(|core, _| core.roots()).await.unwrap_or_default();
+    if !quiet && !others.is_empty() {
+        say(format!("note: {} not finished; the work goes on here too", unfinished(&others)));
+    }
+    let entries = local.engine.subscribe();
+    let (id, node) =
+        local.submit(prepared.submission, prepared.tags, options.priority).await.map_err(failed)?;
+    let show = Show::choose(quiet, &prepared.flow, id);
+    let view = view::View::new(&prepared.flows, node);
+    let watch = Watch { view, show, entries, logs, store, told: Default::default() };
+    let watched = watch.until_ended(&mut local, &mut interrupts).await?;
+    let ended = local.ended(TaskId::node(node)).map_err(failed)?;
+    let output = local.output(TaskId::node(node), false).map_err(failed)?;
+    // Others' work is handed back now; who cannot wait for that interrupts again.
+    tokio::select! {
+        () = local.shut_down() => {}
+        () = interrupts.next() => return Ok(Exit::Interrupted),
+    }
+    let Watched { state, interrupted } = watched;
+    if state == State::Succeeded {
+        outputs(&output, options.output);
+    }
+    conclude(id, state, ended.and_then(|ended| ended.error), interrupted)
+}
+
+async fn open(path: &Path, slots: Option<u32>, lines: mpsc::Sender<LogLine>) -> Result<Local, Failure> {
+    let unusable = |error: std::io::Error| {
+        Failure::new("store", format!("the store's directory cannot be made: {error}")).at(path.display())
+    };
+    if let Some(directory) = path.parent() {
+        std::fs::create_dir_all(directory).map_err(unusable)?;
+    }
+    let program = std::env::current_exe()
+        .map_err(|error| Failure::new("binary", format!("this very program cannot be found: {error}")))?;
+    let options = Options {
+        guardian: GuardianCommand { program, args: vec![args::GUARDIAN.to_owned()] },
+        logs: Arc::new(move |line| drop(lines.try_send(line))),
+        functions: Functions::default(),
+        slots,
+    };
+    Local::open(path, options).await.map_err(|error| Failure::local(&error, path))
+}
+
+fn unfinished(runs: &[RunId]) -> String {
+    match runs {
+        [run] => format!("{run} of this store is"),
+        [first, ..] => format!("{} runs of this store ({first} and others) are", runs.len()),
+        [] => String::new(),
+    }
+}
+
+/// The run's outputs on stdout.
+fn outputs(output: &Json, form: args::Output) {
+    let values = output.as_object().cloned().unwrap_or_default();
+    if form == args::Output::Json {
+        return print(Json::Object(values));
+    }
+    let width = values.keys().map(|name| name.chars().count()).max().unwrap_or(0);
+    for (name, value) in &values {
+        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        let mut lines = text.trim_end().lines();
+        print(format!("{name:<width$}  {}", lines.next().unwrap_or_default()));
+        lines.for_each(|line| print(format!("{:<width$}  {line}", "")));
+    }
+}
+
+fn conclude(id: RunId, state: State, error: Option<String>, interrupted: bool) -> Result<Exit, Failure> {
+    let exit = match (interrupted, state) {
+        (true, _) => Exit::Interrupted,
+        (false, State::Succeeded) => return Ok(Exit::Success),
+        (false, _) => Exit::Failed,
+    };
+    if state == State::Succeeded {
+        return Ok(exit);
+    }
+    let (code, verb) = match state {
+        State::Cancelled => ("cancelled", "was cancelled".to_owned()),
+        State::TimedOut => ("timed-out", "timed out".to_owned()),
+        state => ("failed", state_of(state)),
+    };
+    // What was cancelled with the run is not what went wrong with it.
+    let error = error.filter(|_| state != State::Cancelled);
+    let why = error.map(|error| format!(": {error}")).unwrap_or_default();
+    Err(Failure::new(code, format!("{id} {verb}{why}")).exit(exit))
+}

@@ -1,0 +1,197 @@
+//! What is known of one run: a model that committed writes keep up to date. It knows no terminal and no clock.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+use tidegate_core::ids::{Name, NodeId, TaskId};
+use tidegate_core::model::{Flow, Step as Definition};
+use tidegate_core::protocol::Stop;
+use tidegate_core::state::State;
+use tidegate_core::time::Moment;
+
+/// Lines of output kept of each step.
+pub const LINES_KEPT: usize = 5;
+
+/// A run and the flows that run inside it.
+#[derive(Clone, Debug)]
+pub struct View {
+    pub(super) flows: BTreeMap<Name, Arc<Flow>>,
+    pub root: NodeId,
+    pub runs: BTreeMap<NodeId, Run>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Run {
+    pub flow: Arc<Flow>,
+    pub state: State,
+    pub started: Option<Moment>,
+    pub ended: Option<Moment>,
+    pub stopping: Option<Stop>,
+    pub steps: Vec<Step>,
+    /// What comes before the names of its steps: `outer/`, or nothing.
+    pub path: String,
+    /// What it waits for, as the engine explains it.
+    pub waits: Option<String>,
+}
+
+#[derive(Clone, Default, Debug)]
+pub struct Step {
+    /// None until its turn has come.
+    pub state: Option<State>,
+    pub started: Option<Moment>,
+    pub ended: Option<Moment>,
+    /// When its time comes: a pause, or the next try.
+    pub due: Option<Moment>,
+    /// Attempts started.
+    pub tries: u32,
+    pub failures: u32,
+    /// Of the last failure.
+    pub error: Option<String>,
+    pub stopping: bool,
+    pub waits: Option<String>,
+    pub items: Option<Items>,
+    /// The run of the flow inside it.
+    pub inside: Option<NodeId>,
+    /// The end of what it wrote.
+    pub log: VecDeque<String>,
+}
+
+/// The items of a loop.
+#[derive(Clone, Default, Debug)]
+pub struct Items {
+    pub count: u32,
+    pub succeeded: u32,
+    pub failed: u32,
+    pub cancelled: u32,
+    pub waiting: BTreeSet<u32>,
+    pub running: BTreeMap<u32, Moment>,
+    /// Between two tries, until then.
+    pub retrying: BTreeMap<u32, Moment>,
+    /// Of the first that failed.
+    pub error: Option<(u32, String)>,
+}
+
+impl Items {
+    pub fn ended(&self) -> u32 {
+        self.succeeded + self.failed + self.cancelled
+    }
+
+    pub(super) fn count_end(&mut self, state: State, n: u32) {
+        match state {
+            State::Succeeded => self.succeeded += n,
+            State::Failed | State::TimedOut | State::Expired | State::Refused => self.failed += n,
+            _ => self.cancelled += n,
+        }
+    }
+}
+
+impl Run {
+    pub(super) fn new(flow: Arc<Flow>, path: String) -> Run {
+        let steps = vec![Step::default(); flow.steps.len()];
+        Run {
+            flow,
+            state: State::Waiting,
+            started: None,
+            ended: None,
+            stopping: None,
+            steps,
+            path,
+            waits: None,
+        }
+    }
+}
+
+impl View {
+    /// Before anything is known of the run but its number.
+    pub fn new(flows: &[Flow], root: NodeId) -> View {
+        let flows = flows.iter().map(|flow| (flow.name.clone(), Arc::new(flow.clone()))).collect();
+        View { flows, root, runs: BTreeMap::new() }
+    }
+
+    pub fn root_run(&self) -> Option<&Run> {
+        self.runs.get(&self.root)
+    }
+
+    /// How the run ended, if it has.
+    pub fn end(&self) -> Option<State> {
+        self.root_run().map(|run| run.state).filter(|state| state.is_end())
+    }
+
+    /// The run a step's number belongs to, and the step's place in it.
+    pub fn place(&self, node: NodeId) -> Option<(NodeId, usize)> {
+        let (&run, record) = self.runs.range(..node).next_back()?;
+        let index = usize::try_from(node.0 - run.0 - 1).ok()?;
+        (index < record.steps.len()).then_some((run, index))
+    }
+
+    pub(super) fn step_mut(&mut self, node: NodeId) -> Option<&mut Step> {
+        let (run, index) = self.place(node)?;
+        self.runs.get_mut(&run)?.steps.get_mut(index)
+    }
+
+    pub fn definition(&self, node: NodeId) -> Option<&Definition> {
+        let (run, index) = self.place(node)?;
+        self.runs.get(&run)?.flow.steps.get(index)
+    }
+
+    /// `outer/inner#2`; the root is its flow's name. Nothing for what is not part of this run.
+    pub fn name(&self, task: TaskId) -> Option<String> {
+        if let Some(run) = self.runs.get(&task.node) {
+            return Some(match run.path.trim_end_matches('/') {
+                "" => run.flow.name.to_string(),
+                path => path.to_owned(),
+            });
+        }
+        let (run, index) = self.place(task.node)?;
+        let run = self.runs.get(&run)?;
+        let name = &run.flow.steps.get(index)?.name;
+        Some(match task.index() {
+            Some(item) => format!("{}{name}#{item}", run.path),
+            None => format!("{}{name}", run.path),
+        })
+    }
+
+    /// A line that an attempt wrote. Says whose it is.
+    pub fn heard(&mut self, task: TaskId, text: &str) -> Option<String> {
+        let name = self.name(task)?;
+        let line = match task.index() {
+            Some(index) => format!("#{index} {text}"),
+            None => text.to_owned(),
+        };
+        let step = self.step_mut(task.node)?;
+        if step.log.len() == LINES_KEPT {
+            step.log.pop_front();
+        }
+        step.log.push_back(line);
+        Some(name)
+    }
+
+    /// Tasks worth asking the engine about: what they wait for is not in the writes. Of a loop, the next item.
+    pub fn waiting(&self) -> Vec<TaskId> {
+        let mut tasks = Vec::new();
+        for (&node, run) in &self.runs {
+            if run.state == State::Waiting {
+                tasks.push(TaskId::node(node));
+            }
+            for (index, step) in run.steps.iter().enumerate() {
+                let node = node.step(index);
+                match (step.state, &step.items) {
+                    (Some(State::Running), Some(items)) => {
+                        tasks.extend(items.waiting.first().map(|&item| TaskId::item(node, item)));
+                    }
+                    (Some(State::Waiting), _) => tasks.push(TaskId::node(node)),
+                    _ => {}
+                }
+            }
+        }
+        tasks
+    }
+
+    /// What a task waits for, or that it does not.
+    pub fn waits(&mut self, task: TaskId, why: Option<String>) {
+        if let Some(run) = self.runs.get_mut(&task.node) {
+            run.waits = why;
+        } else if let Some(step) = self.step_mut(task.node) {
+            step.waits = why;
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! Waits for the end of a run, and shows the way there.
+//!
+//! The engine tells what it has committed. Whoever listens too slowly misses some, so the store has the last
+//! word: it is read again after a gap, and asked now and then whether the run has ended.
+
+use super::event::{Event, What};
+use super::interrupts::Interrupts;
+use super::show::{Show, waits};
+use super::view::View;
+use crate::failure::{Exit, Failure};
+use crate::time::now;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+use tidegate::Local;
+use tidegate_core::admission::LimitKey;
+use tidegate_core::explain::{Blocker, Explanation, brief};
+use tidegate_core::ids::{NodeId, TaskId};
+use tidegate_core::protocol::{Command, Write};
+use tidegate_core::state::State;
+use tidegate_store::Entry;
+use tidegate_worker::LogLine;
+use tokio::sync::broadcast::{self, error::RecvError};
+use tokio::sync::mpsc;
+use tokio::time::MissedTickBehavior;
+
+/// How often the store is asked whether the run has ended, whatever was or was not heard.
+const CHECK: Duration = Duration::from_secs(2);
+/// Tasks asked about at once: an explanation looks at everything open.
+const ASKED: usize = 24;
+
+pub struct Watch<'a> {
+    pub view: View,
+    pub show: Show,
+    pub entries: broadcast::Receiver<Arc<Entry>>,
+    pub logs: mpsc::Receiver<LogLine>,
+    pub store: &'a Path,
+    /// What each was last said to wait for.
+    pub told: BTreeMap<NodeId, Option<LimitKey>>,
+}
+
+pub struct Watched {
+    pub state: State,
+    pub interrupted: bool,
+}
+
+impl Watch<'_> {
+    pub async fn until_ended(
+        mut self,
+        local: &mut Local,
+        interrupts: &mut Interrupts,
+    ) -> Result<Watched, Failure> {
+        let mut pace = tokio::time::interval(self.show.pace());
+        pace.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut check = tokio::time::interval(CHECK);
+        let mut interrupted = false;
+        while self.view.end().is_none() {
+            tokio::select! {
+                biased;
+                () = interrupts.next() => {
+                    if interrupted {
+                        return Err(self.kill());
+                    }
+                    interrupted = true;
+                    self.cancel(local);
+                }
+                // What a step wrote comes before its end.
+                Some(line) = self.logs.recv() => self.heard(&line),
+                entry = self.entries.recv() => match entry {
+                    Ok(entry) => self.committed(&entry),
+                    Err(RecvError::Lagged(_)) => self.reload(local)?,
+                    Err(RecvError::Closed) => return Err(self.abandoned(local)?),
+                },
+                _ = pace.tick() => {
+                    self.ask(local).await;
+                    self.show.refresh(&self.view);
+                }
+                _ = check.tick() => {
+                    if local.ended(self.root()).map_err(|error| self.failed(&error))?.is_some() {
+                        self.reload(local)?;
+                    }
+                }
+            }
+        }
+        let state = self.view.end().unwrap_or(State::Failed);
+        self.show.finish(&self.view);
+        Ok(Watched { state, interrupted })
+    }
+
+    fn root(&self) -> TaskId {
+        TaskId::node(self.view.root)
+    }
+
+    fn failed(&self, error: &tidegate::LocalError) -> Failure {
+        Failure::local(error, self.store)
+    }
+
+    fn heard(&mut self, line: &LogLine) {
+        let task = line.lease.task;
+        if let Some(name) = self.view.heard(task, &line.text) {
+            self.show.tell(&Event { at: now(), name, what: What::Wrote(line.text.clone()) });
+        }
+    }
+
+    fn committed(&mut self, entry: &Entry) {
+        for write in &entry.writes {
+            if let Some(event) = self.view.apply(write) {
+                self.show.tell(&event);
+            }
+        }
+    }
+
+    /// Entries were missed: what is stored is what is so.
+    fn reload(&mut self, local: &mut Local) -> Result<(), Failure> {
+        let snapshot = local.snapshot().map_err(|error| self.failed(&error))?;
+        self.view.reload(&snapshot);
+        let root = self.root();
+        if let Some(ended) = local.ended(root).map_err(|error| self.failed(&error))? {
+            let (state, error, at) = (ended.state, ended.error, snapshot.now);
+            let event = self.view.apply(&Write::Ended { task: root, state, output: None, error, at });
+            event.iter().for_each(|event| self.show.tell(event));
+        }
+        Ok(())
+    }
+
+    /// The engine is gone: nothing more will be heard.
+    fn abandoned(&self, local: &mut Local) -> Result<Failure, Failure> {
+        let ended = local.ended(self.root()).map_err(|error| self.failed(&error))?;
+        Ok(match ended {
+            Some(_) => Failure::new("engine", "the engine ended with the run"),
+            None => Failure::new("engine", "the engine ended before the run did")
+                .help("`tidegate run` with the same store goes on with it"),
+        }
+        .at(self.store.display()))
+    }
+
+    fn cancel(&self, local: &Local) {
+        let engine = local.engine.clone();
+        let root = self.root();
+        // Its end is heard like that of any run; a run that has ended meanwhile needs no cancelling.
+        tokio::spawn(async move { engine.insist(Command::Cancel(root)).await });
+    }
+
+    /// The process ends at once; with it the pipe to the guardian closes, which ends all that runs.
+    fn kill(self) -> Failure {
+        self.show.finish(&self.view);
+        Failure::new("interrupted", "what was running has been killed").exit(Exit::Interrupted)
+    }
+
+    /// Finds out what waits for what.
+    async fn ask(&mut self, local: &Local) {
+        let tasks: Vec<TaskId> = self.view.waiting().into_iter().take(ASKED).collect();
+        if tasks.is_empty() || !self.show.asks() {
+            return;
+        }
+        let explained = local.engine.read(move |core, now| {
+            let explain = |task| (task, core.explain(task, now).and_then(worth_telling));
+            tasks.into_iter().map(explain).collect::<Vec<_>>()
+        });
+        // An engine that cannot answer now is asked again soon.
+        for (task, why) in explained.await.unwrap_or_default() {
+            let (limit, text) = why.unzip();
+            self.view.waits(task, text.clone());
+            // Numbers change all the time; only another reason is news.
+            if let (Some(limit), Some(text)) = (limit, text)
+                && self.told.insert(task.node, limit.clone()) != Some(limit)
+                && let Some(event) = waits(&self.view, task, &text)
+            {
+                self.show.tell(&event);
+            }
+        }
+    }
+}
+
+/// The limit that refuses a task first, and the reason in words. That a loop's window is full is what windows are
+/// for; the numbers beside the bar say so.
+fn worth_telling(why: Explanation) -> Option<(Option<LimitKey>, String)> {
+    if matches!(why.blockers.first(), Some(Blocker { limit: LimitKey::Window(_), .. })) {
+        return None;
+    }
+    let text = brief(&why)?;
+    Some((why.blockers.into_iter().next().map(|blocker| blocker.limit), text))
+}

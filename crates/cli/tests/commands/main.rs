@@ -1,0 +1,8 @@
+//! The commands, from the outside: the real binary, in a directory of its own.
+
+mod check;
+mod guides;
+mod run;
+mod support;
+mod terminal;
+mod why;

@@ -1,0 +1,150 @@
+//! `tidegate run`, from the outside.
+
+use crate::support::{Test, golden};
+use rustix::process::Signal;
+
+const QUICKSTART: &str = include_str!("../../../../examples/quickstart.yaml");
+
+/// A step that lives until it is ended, and holds the pipe `alive` so long.
+const LASTING: &str = r#"
+flow: lasting
+steps:
+  last: { run: [sh, -c, "exec 3>alive; echo ready; exec sleep 1000"] }
+  never: { after: [last], run: [echo, never] }
+"#;
+
+#[test]
+fn quickstart_runs_to_its_outputs() {
+    let test =
+        Test::new().file("quickstart.yaml", QUICKSTART).args(["run", "quickstart.yaml", "--slots", "4"]);
+    let outcome = test.run();
+    golden("quickstart-stdout", &outcome.stdout);
+    // Tasks overtake each other and waits may be too short to be seen; each task tells its own story in order.
+    let mut lines: Vec<&str> = outcome.stderr.lines().filter(|line| !line.contains(" waits for ")).collect();
+    let summary = lines.iter().position(|line| line.starts_with('✓')).expect("there is a summary");
+    let tree = lines.split_off(summary);
+    lines[1..].sort_by_key(|line| line.split_whitespace().nth(1));
+    golden("quickstart-stderr", &[lines, tree].concat().join("\n"));
+}
+
+#[test]
+fn inputs_come_from_the_command_line_and_from_a_file() {
+    let flow = r#"
+flow: sum
+inputs:
+  a: { type: integer, required: true }
+  b: { type: integer, default: 5 }
+  c: { type: list, default: [] }
+steps:
+  add: { run: [echo, "{{ inputs.a + inputs.b }}"] }
+outputs: { sum: "{{ inputs.a + inputs.b }}", c: "{{ inputs.c }}" }
+"#;
+    let test = Test::new().file("sum.yaml", flow).file("in.json", r#"{"a": 1, "c": ["x"]}"#);
+    let test = test.args(["run", "sum.yaml", "-q", "-o", "json", "--inputs", "in.json", "-i", "a=2"]);
+    let outcome = test.run();
+    assert_eq!(outcome.stdout, "{\"c\":[\"x\"],\"sum\":7}\n");
+    assert_eq!(outcome.stderr, "");
+    let outcome = test.args(["run", "sum.yaml", "-i", "a=one", "-i", "d=1"]).status(2).run();
+    golden("wrong-inputs", &outcome.stderr);
+}
+
+#[test]
+fn a_failing_flow_says_which_step_failed() {
+    let flow = r#"
+flow: failing
+steps:
+  good: { run: [echo, fine] }
+  bad: { after: [good], run: [sh, -c, "exec >&2; echo about to fail; echo no such table; exit 3"] }
+  next: { after: [bad], run: [echo, next] }
+"#;
+    let outcome = Test::new().file("failing.yaml", flow).args(["run", "failing.yaml"]).status(1).run();
+    assert_eq!(outcome.stdout, "");
+    golden("failing", &outcome.stderr);
+}
+
+#[test]
+fn an_invalid_file_is_refused_with_all_its_errors() {
+    let flow = "flow: broken\nsteps:\n  one: { rnu: [echo] }\n  two: { after: [oen], run: [echo], pools: { db: 1 } }\n";
+    let outcome = Test::new().file("broken.yaml", flow).args(["run", "broken.yaml"]).status(2).run();
+    golden("invalid", &outcome.stderr);
+}
+
+#[test]
+fn pools_may_stand_beside_the_file() {
+    let flow = "flow: shared\nsteps:\n  one: { run: [echo, hello], pools: { db: 1 } }\n";
+    let test = Test::new().file("flows/shared.yaml", flow).args(["run", "flows/shared.yaml", "-q"]).status(2);
+    assert!(test.run().stderr.contains("error[unknown-pool]"));
+    let test = test.file("flows/tidegate.yaml", "pools: { db: { slots: 1 } }\n");
+    test.args(["run", "flows/shared.yaml", "-q"]).run();
+}
+
+#[test]
+fn another_flow_of_the_file_can_be_chosen() {
+    let flows = "flow: one\nsteps: { a: { run: [echo] } }\n---\nflow: two\nsteps: { b: { run: [echo] } }\n\
+                 outputs: { which: two }\n";
+    let test = Test::new().file("flows.yaml", flows).args(["run", "flows.yaml", "-q", "--flow", "two"]);
+    assert_eq!(test.run().stdout, "which  two\n");
+    let outcome = test.args(["run", "flows.yaml", "--flow", "three"]).status(2).run();
+    golden("no-flow", &outcome.stderr);
+}
+
+#[test]
+fn an_interrupt_cancels_the_run_and_leaves_no_process() {
+    let test = Test::new().file("lasting.yaml", LASTING).args(["run", "lasting.yaml"]).status(130);
+    let alive = test.pipe("alive");
+    let mut run = test.start();
+    let held = alive.held();
+    run.until("| ready");
+    run.signal(Signal::INT);
+    held.until_gone();
+    let said = run.finish();
+    golden("interrupted", &said);
+    assert_eq!(test.args(["why"]).run().stderr, "nothing waits\n");
+}
+
+#[test]
+fn a_second_interrupt_does_not_wait_for_anybody() {
+    let deaf = LASTING.replace("exec 3>alive", "trap '' TERM; exec 3>alive").replace("exec sleep", "sleep");
+    let test = Test::new().file("deaf.yaml", &deaf).args(["run", "deaf.yaml"]).status(130);
+    let alive = test.pipe("alive");
+    let mut run = test.start();
+    let held = alive.held();
+    run.until("| ready");
+    run.signal(Signal::INT);
+    run.until("is being cancelled");
+    run.signal(Signal::INT);
+    assert!(run.finish().contains("error[interrupted]"));
+    held.until_gone();
+}
+
+#[test]
+fn after_a_crash_nothing_is_left_and_the_store_goes_on() {
+    let other = "flow: other\nsteps: { one: { run: [echo, fine] } }\n";
+    let test = Test::new().file("lasting.yaml", LASTING).file("other.yaml", other);
+    let test = test.args(["run", "lasting.yaml"]).status(-1);
+    let alive = test.pipe("alive");
+    let mut run = test.start();
+    let held = alive.held();
+    run.until("| ready");
+    run.signal(Signal::KILL);
+    held.until_gone();
+    run.finish();
+    let outcome = test.args(["run", "other.yaml"]).run();
+    assert!(outcome.stderr.contains("is not finished; the work goes on here too"), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("other"), "{}", outcome.stderr);
+}
+
+#[test]
+fn a_store_in_use_is_not_shared() {
+    let test = Test::new().file("lasting.yaml", LASTING).args(["run", "lasting.yaml"]).status(130);
+    let alive = test.pipe("alive");
+    let mut run = test.start();
+    let held = alive.held();
+    run.until("| ready");
+    let test = test.args(["run", "lasting.yaml"]).status(5);
+    let outcome = test.run();
+    golden("in-use", &outcome.stderr);
+    run.signal(Signal::TERM);
+    held.until_gone();
+    run.finish();
+}

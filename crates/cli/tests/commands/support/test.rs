@@ -1,0 +1,94 @@
+//! One invocation: files, arguments, and what is expected of it.
+
+use super::background::Background;
+use super::pipe::Pipe;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use tempfile::TempDir;
+
+/// A directory with files, in which the binary is run as often as needed.
+pub struct Test {
+    directory: TempDir,
+    args: Vec<String>,
+    status: i32,
+}
+
+/// What came out of it, as it was.
+pub struct Outcome {
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Test {
+    pub fn new() -> Test {
+        let directory = tempfile::tempdir().expect("there is room for a directory");
+        Test { directory, args: Vec::new(), status: 0 }
+    }
+
+    pub fn file(self, path: &str, text: &str) -> Test {
+        let path = self.path(path);
+        std::fs::create_dir_all(path.parent().expect("it is in the directory")).expect("it can be made");
+        std::fs::write(path, text).expect("it can be written");
+        self
+    }
+
+    /// A named pipe, on which steps and the test wait for each other.
+    pub fn pipe(&self, name: &str) -> Pipe {
+        Pipe::make(self.path(name))
+    }
+
+    pub fn path(&self, path: &str) -> PathBuf {
+        self.directory.path().join(path)
+    }
+
+    /// The next invocation; forgets the one before.
+    pub fn args<'a>(mut self, args: impl IntoIterator<Item = &'a str>) -> Test {
+        self.args = args.into_iter().map(str::to_owned).collect();
+        self.status = 0;
+        self
+    }
+
+    /// The exit code that is expected.
+    pub fn status(mut self, status: i32) -> Test {
+        self.status = status;
+        self
+    }
+
+    pub fn run(&self) -> Outcome {
+        let output = self.command().stdin(Stdio::null()).output().expect("the binary starts");
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("it writes text");
+        let outcome = Outcome { stdout: text(output.stdout), stderr: text(output.stderr) };
+        let (args, status) = (&self.args, output.status.code());
+        assert_eq!(status, Some(self.status), "{args:?}\n{}\n{}", outcome.stdout, outcome.stderr);
+        outcome
+    }
+
+    pub fn start(&self) -> Background {
+        Background::start(self.command(), self.status)
+    }
+
+    pub fn command(&self) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tidegate"));
+        command.args(&self.args).current_dir(self.directory.path());
+        command.env_remove("NO_COLOR").env_remove("CLICOLOR_FORCE");
+        command
+    }
+
+    pub fn directory(&self) -> &Path {
+        self.directory.path()
+    }
+}
+
+/// Compares a text with the one in `snapshots`, without what differs every time: ids, times of day, durations,
+/// numbers of processes.
+pub fn golden(name: &str, text: &str) {
+    let mut settings = insta::Settings::clone_current();
+    settings.set_omit_expression(true);
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_snapshot_path("../snapshots");
+    settings.add_filter(r"run_[0-9a-z]{26}", "run_ID");
+    settings.add_filter(r"\d\d:\d\d:\d\d\.\d", "TIME");
+    settings.add_filter(r" *\b(\d+m )?(\d+s )?\d+(\.\d+)?(ms|s)\b", " SPAN");
+    settings.add_filter(r"process \d+", "process PID");
+    settings.bind(|| insta::assert_snapshot!(name, text));
+}
