@@ -10,10 +10,7 @@ fn good(text: &str) -> Document {
     parse("demo.yaml", text).unwrap_or_else(|errors| panic!("{}", errors.render(false)))
 }
 
-#[test]
-fn a_flow_keeps_everything_it_says() {
-    let document = good(
-        r#"
+const EVERYTHING: &str = r#"
 flow: demo
 description: Shows everything
 inputs:
@@ -58,8 +55,11 @@ steps:
     flow: other
 outputs:
   done: "{{ steps.fetch.output.done }}"
-"#,
-    );
+"#;
+
+#[test]
+fn a_flow_keeps_everything_it_says() {
+    let document = good(EVERYTHING);
     let flow = &document.flows[0];
     assert_eq!((flow.name.as_str(), flow.concurrency, flow.line), ("demo", Some(2), 8));
     assert_eq!((flow.when_busy, flow.parallel_steps), (WhenBusy::CancelRunning, Some(4)));

@@ -147,19 +147,17 @@ fn lease_end(deadline: Moment) -> Moment {
     deadline - Terms::new(LENGTH, GRACE).usable() + LENGTH
 }
 
+fn attempt(lease: Lease) -> Attempt {
+    Attempt { lease, order: Payload::null(), length: LENGTH, left: LENGTH, number: 1 }
+}
+
 fn step(attempts: &mut Attempts, book: &mut Book, input: Input) {
     let now = book.now;
     let lease =
         |task, grant| Lease { task: TaskId::node(NodeId(task)), epoch: Epoch { incarnation: 1, grant } };
     match input {
         Input::Receive { task, grant, waited, ago } => {
-            let attempt = Attempt {
-                lease: lease(task, grant),
-                order: Payload::null(),
-                length: LENGTH,
-                left: LENGTH,
-                number: 1,
-            };
+            let attempt = attempt(lease(task, grant));
             let delivered = (now - Span::millis(ago) + Span::millis(waited))
                 .min(book.over.get(&attempt.lease).copied().unwrap_or(Moment::MAX));
             book.granted(attempt.lease);

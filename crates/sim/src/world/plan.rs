@@ -339,13 +339,14 @@ fn looped(random: &mut Random, name: &str, after: &[u32], on_failure: OnFailure)
 
 fn flows(random: &mut Random) -> Vec<Flow> {
     let when = |rule: &'static str| Rule::Success { when: Some(text(rule)) };
+    let condition = ["true", "false", "error"][random.index(3)];
     let window = flow(
         "window",
         vec![
             step("list", &[]),
             looped(random, "each", &[0], OnFailure::Continue),
             step("after", &[1]),
-            Step { rule: when(*random.pick(&["true", "false", "error"])), ..step("maybe", &[2]) },
+            Step { rule: when(condition), ..step("maybe", &[2]) },
             Step { rule: Rule::Always { when: None }, ..step("always", &[3]) },
         ],
     );
