@@ -85,6 +85,9 @@ impl Admission {
         let mut free = limit.unused(now);
         for (&rank, &class) in &limit.line {
             let units = i64::from(self.class(class).units_at(id));
+            if self.planted.has(Bug::ReservationIgnored) && !self.class(class).parked_under(id) {
+                continue;
+            }
             if free < units {
                 return None;
             }

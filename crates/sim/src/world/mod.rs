@@ -8,6 +8,7 @@ mod clients;
 mod evaluator;
 mod faults;
 mod plan;
+mod processes;
 mod servers;
 mod workers;
 

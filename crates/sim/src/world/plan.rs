@@ -204,7 +204,7 @@ fn kinds(random: &mut Random, limits: &LimitsDocument) -> Vec<JobKind> {
         },
         JobKind { concurrency: Some(2), queue: "solo", ..JobKind::new("solo", brief) },
         JobKind { concurrency: Some(3), ..JobKind::new("long", Span::seconds(12)) },
-        JobKind { pools: vec![("tool".into(), 1)], ..JobKind::new("tooled", Span::seconds(5)) },
+        JobKind { pools: vec![("tool".into(), 1)], ..JobKind::new("tooled", Span::seconds(14)) },
         JobKind::new("plain", Span::seconds(2)),
     ]
 }

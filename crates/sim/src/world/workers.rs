@@ -2,39 +2,28 @@
 //! worker cannot. What happens here is what the oracle sees.
 
 use super::plan::WorkerPlan;
+use super::processes::Process;
 use super::{Asker, Event, ServerId, ToWorker, WorkerId, World};
 use crate::oracle::{Deferred, Violation};
-use crate::random::Random;
 use std::collections::BTreeMap;
 use tidegate_core::admission::SlotCounts;
 use tidegate_core::attempts::{Action, Attempts};
 use tidegate_core::model::LEASE;
 use tidegate_core::planted::Bug;
-use tidegate_core::protocol::{Attempt, Command, Finish, Join, Lease, Leave, Outcome, Payload};
+use tidegate_core::protocol::{Command, Finish, Join, Lease, Leave, Outcome};
 use tidegate_core::time::{Moment, Span};
 
 /// How long a simulated process may take to die, at most.
-const GRACE: Span = Span::seconds(1);
+pub(super) const GRACE: Span = Span::seconds(1);
 /// A poll that got no answer for so long is sent again, perhaps elsewhere.
 const POLL: Span = Span::seconds(3);
-
-#[derive(Debug)]
-pub(crate) struct Process {
-    pub label: String,
-    outcome: Outcome,
-    kills_worker: bool,
-    /// When the guardian makes an end of it unless told otherwise (world time).
-    guardian: Moment,
-    /// It was told to end, and how it will say it ended.
-    ending: Option<Outcome>,
-}
 
 pub(crate) struct SimWorker {
     pub plan: WorkerPlan,
     pub life: u64,
     pub attempts: Option<Attempts>,
     /// How far its clock is off.
-    skew: Span,
+    pub(super) skew: Span,
     paused_until: Option<Moment>,
     missed: Vec<Event>,
     pub processes: BTreeMap<Lease, Process>,
@@ -48,7 +37,7 @@ pub(crate) struct SimWorker {
 }
 
 impl SimWorker {
-    fn local(&self, now: Moment) -> Moment {
+    pub(super) fn local(&self, now: Moment) -> Moment {
         now + self.skew
     }
 
@@ -148,7 +137,7 @@ impl World {
     }
 
     /// Whether this life of a worker notices an event now; while it stands still it does not.
-    fn notices(&mut self, id: WorkerId, life: u64, event: impl FnOnce() -> Event) -> bool {
+    pub(super) fn notices(&mut self, id: WorkerId, life: u64, event: impl FnOnce() -> Event) -> bool {
         let worker = &mut self.workers[id];
         if worker.attempts.is_none() || worker.life != life {
             return false;
@@ -233,7 +222,7 @@ impl World {
         Ok(())
     }
 
-    fn act(&mut self, id: WorkerId, actions: Vec<Action>) -> Result<(), Violation> {
+    pub(super) fn act(&mut self, id: WorkerId, actions: Vec<Action>) -> Result<(), Violation> {
         for action in actions {
             match action {
                 Action::Start { attempt, deadline, grace } => {
@@ -274,128 +263,6 @@ impl World {
             command: Command::Finish(finish.clone()),
             asker: Asker::Report { worker: id, life, lease },
         });
-    }
-
-    // ---- processes
-
-    fn start_process(&mut self, id: WorkerId, attempt: Attempt, guardian: Moment) -> Result<(), Violation> {
-        let label = super::evaluator::label(&attempt.order);
-        let behaviour = self.behaviour(&label, attempt.number);
-        let lease = attempt.lease;
-        let worker = &mut self.workers[id];
-        let (life, guardian) = (worker.life, guardian - worker.skew);
-        worker.processes.insert(
-            lease,
-            Process {
-                label: label.clone(),
-                outcome: behaviour.outcome,
-                kills_worker: behaviour.kills_worker,
-                guardian,
-                ending: None,
-            },
-        );
-        let (name, slots) = (worker.plan.name.clone(), worker.plan.slots.process);
-        let running = worker.processes.len();
-        self.oracle.started(&label, lease, &name, running, slots, self.now)?;
-        self.after(behaviour.lasts, Event::ProcessDone { worker: id, life, lease });
-        self.after(guardian.since(self.now), Event::Guardian { worker: id, life, lease });
-        Ok(())
-    }
-
-    /// What a process does depends on what it is and on which try it is, never on when it runs.
-    fn behaviour(&self, label: &str, number: u32) -> Behaviour {
-        let text = format!("{}/{label}/{number}", self.plan.seed);
-        let seed =
-            text.bytes().fold(7u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3));
-        let mut random = Random::new(seed);
-        let kind = self.oracle.kind_of(label);
-        let (longest, fails) = kind.map_or((Span::millis(900), 12), |kind| (kind.longest, kind.fails));
-        let outcome = if random.chance(fails) {
-            Outcome::Failed { error: "it failed".to_owned(), output: None }
-        } else {
-            Outcome::Succeeded(Payload::new("1"))
-        };
-        Behaviour {
-            lasts: Span::micros(random.between(1_000, longest.0)),
-            outcome,
-            kills_worker: kind.is_some_and(|kind| kind.kills_worker),
-        }
-    }
-
-    pub(super) fn process_done(&mut self, id: WorkerId, life: u64, lease: Lease) -> Result<(), Violation> {
-        let Some(process) = self.workers[id].processes.get(&lease).filter(|process| process.ending.is_none())
-        else {
-            return Ok(());
-        };
-        if process.kills_worker && self.workers[id].life == life {
-            self.kill_worker(id, "task killed its worker");
-            return Ok(());
-        }
-        let outcome = process.outcome.clone();
-        self.process_is_over(id, life, lease, outcome)
-    }
-
-    fn end_process(&mut self, id: WorkerId, lease: Lease, says: Outcome) {
-        let span = Span::micros(self.random.between(100, GRACE.0 / 2));
-        let worker = &mut self.workers[id];
-        let life = worker.life;
-        if let Some(process) = worker.processes.get_mut(&lease) {
-            process.ending.get_or_insert(says);
-            self.after(span, Event::ProcessGone { worker: id, life, lease });
-        }
-    }
-
-    pub(super) fn process_gone(&mut self, id: WorkerId, life: u64, lease: Lease) -> Result<(), Violation> {
-        let ending = self.workers[id].processes.get(&lease).and_then(|process| process.ending.clone());
-        match ending {
-            Some(outcome) => self.process_is_over(id, life, lease, outcome),
-            None => Ok(()),
-        }
-    }
-
-    /// Physically over, whether or not its worker is there to notice.
-    fn process_is_over(
-        &mut self,
-        id: WorkerId,
-        life: u64,
-        lease: Lease,
-        outcome: Outcome,
-    ) -> Result<(), Violation> {
-        if let Some(process) = self.workers[id].processes.remove(&lease) {
-            self.oracle.ended(&process.label, lease, self.now);
-        }
-        self.process_ended(id, life, lease, outcome)
-    }
-
-    /// The worker is told that a process is over.
-    pub(super) fn process_ended(
-        &mut self,
-        id: WorkerId,
-        life: u64,
-        lease: Lease,
-        outcome: Outcome,
-    ) -> Result<(), Violation> {
-        let again = outcome.clone();
-        if !self.notices(id, life, || Event::ProcessEnded { worker: id, life, lease, outcome: again }) {
-            return Ok(());
-        }
-        let local = self.workers[id].local(self.now);
-        let attempts = self.workers[id].attempts.as_mut();
-        let actions = attempts.map(|attempts| attempts.ended(lease, outcome, local)).unwrap_or_default();
-        self.act(id, actions)?;
-        self.leave_if_empty(id);
-        Ok(())
-    }
-
-    /// The guardian ends what is past the last deadline it was told, although its worker cannot.
-    pub(super) fn guardian_looks(&mut self, id: WorkerId, life: u64, lease: Lease) -> Result<(), Violation> {
-        let Some(process) = self.workers[id].processes.get(&lease) else { return Ok(()) };
-        if process.guardian > self.now {
-            let span = process.guardian.since(self.now);
-            self.after(span, Event::Guardian { worker: id, life, lease });
-            return Ok(());
-        }
-        self.process_is_over(id, life, lease, Outcome::Stopped)
     }
 
     // ---- what happens to workers
@@ -497,7 +364,7 @@ impl World {
         self.leave_if_empty(id);
     }
 
-    fn leave_if_empty(&mut self, id: WorkerId) {
+    pub(super) fn leave_if_empty(&mut self, id: WorkerId) {
         let worker = &self.workers[id];
         if !worker.leaving || !worker.attempts.as_ref().is_some_and(Attempts::is_empty) {
             return;
@@ -522,10 +389,4 @@ fn make_attempts(worker: &SimWorker, local: Moment, bug: Option<Bug>) -> Attempt
 #[cfg(not(feature = "planted-bugs"))]
 fn make_attempts(worker: &SimWorker, local: Moment, _: Option<Bug>) -> Attempts {
     Attempts::new(worker.plan.name.clone(), worker.life, GRACE, local)
-}
-
-struct Behaviour {
-    lasts: Span,
-    outcome: Outcome,
-    kills_worker: bool,
 }
