@@ -2,8 +2,10 @@
 //!
 //! A chore drives other programs and judges their outcome; rules about flows, limits and runs do not
 //! belong here. Everything is said on stderr, in the order in which it happens, because that is where
-//! cargo and its test runner speak; the last line is always the verdict.
+//! cargo and its test runner speak; the last line is always the verdict. Only figures that were asked for go to
+//! stdout.
 
+mod bench;
 mod coverage;
 mod lcov;
 mod need;
@@ -21,12 +23,15 @@ enum Chore {
     Test(test::Options),
     /// Measure how many lines of crates/core the tests reach.
     Coverage(coverage::Options),
+    /// Measure, and set every figure next to its bar.
+    Bench(bench::Options),
 }
 
 fn main() -> ExitCode {
     let outcome = match Chore::parse() {
         Chore::Test(options) => test::run(&options),
         Chore::Coverage(options) => coverage::run(&options),
+        Chore::Bench(options) => bench::run(&options),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
