@@ -110,9 +110,7 @@ impl Core {
 
     /// A change may make keys or tags count that did not before, or no longer: those tasks change class.
     fn move_to_new_sources(&mut self, now: Moment) {
-        let mut nodes: Vec<NodeId> = self.nodes.keys().copied().collect();
-        nodes.sort_unstable();
-        for node in nodes {
+        for node in self.nodes.ids() {
             self.move_to_new_source(node, now);
         }
     }

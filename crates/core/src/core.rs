@@ -7,12 +7,12 @@ use crate::ids::{Epoch, Name, NodeId, RunId, TaskId};
 use crate::lines::ActionLine;
 use crate::model::{Action, Flow};
 use crate::nodes::{Node, Run, Step, Work};
+use crate::open::Open;
 use crate::planted::Planted;
 use crate::protocol::{Answer, Command, Effect, Lease, Output, Refusal, Write};
 use crate::time::Moment;
 use crate::timers::Timers;
 use crate::workers::Workers;
-use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -25,8 +25,9 @@ pub struct Core {
     pub(crate) admission: Admission,
     pub(crate) catalog: Catalog,
     pub(crate) classes: Classes,
-    pub(crate) nodes: FxHashMap<NodeId, Node>,
-    pub(crate) by_id: FxHashMap<RunId, NodeId>,
+    pub(crate) nodes: Open,
+    /// Ids sort by their time, so that here, too, only the two ends are touched.
+    pub(crate) by_id: BTreeMap<RunId, NodeId>,
     pub(crate) by_key: BTreeMap<Name, (NodeId, u64)>,
     pub(crate) workers: Workers,
     pub(crate) lines: BTreeMap<Name, ActionLine>,
@@ -164,8 +165,7 @@ impl Core {
 
     /// What is open, in a line: for a message about something that should not be.
     pub fn describe_open(&self, now: Moment) -> String {
-        let mut nodes: Vec<NodeId> = self.nodes.keys().copied().collect();
-        nodes.sort_unstable();
+        let nodes = self.nodes.ids();
         let explained = nodes.iter().filter_map(|&node| self.explain(TaskId::node(node), now));
         let texts: Vec<String> =
             explained.take(8).map(|explanation| crate::explain::render(&explanation)).collect();

@@ -142,7 +142,7 @@ impl Core {
     /// Root tasks that hold units of a limit: since when, and whether they were told to stop.
     fn running_at(&self, limit: LimitId) -> Vec<(Moment, TaskId, bool)> {
         let names = |class| self.admission.class(class).demands.iter().any(|demand| demand.limit == limit);
-        let running = self.nodes.iter().filter_map(|(&node, record)| match record {
+        let running = self.nodes.iter().filter_map(|(node, record)| match record {
             Node::Job(job) => {
                 let running = job.work.running().filter(|_| names(job.work.class))?;
                 Some((running.granted, TaskId::node(node), running.stop.is_some()))

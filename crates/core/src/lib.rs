@@ -21,6 +21,7 @@ mod lines;
 mod load;
 pub mod model;
 mod nodes;
+mod open;
 pub mod planted;
 mod progress;
 pub mod protocol;

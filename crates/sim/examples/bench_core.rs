@@ -1,10 +1,13 @@
 //! Measures the core alone: `cargo xtask bench core`, or with `--release` as
 //! `cargo run --release -p tidegate-sim --example bench_core -- [--json] [situation]`.
 //!
+//! With a situation, a number of waiting tasks and a number of batches it only drives the core, for a profiler:
+//! `… --example bench_core -- one-limit 1000 2000`.
+//!
 //! Every situation is measured in a process of its own, because memory that was freed hides memory that is needed.
 
 use std::process::{Command, ExitCode, Stdio};
-use tidegate_sim::bench::figures::{Figures, measure};
+use tidegate_sim::bench::figures::{Figures, drive, measure};
 use tidegate_sim::bench::report::{findings, table};
 use tidegate_sim::bench::situation::Situation;
 
@@ -20,6 +23,11 @@ fn main() -> ExitCode {
     let chosen: Vec<Situation> = words.iter().filter_map(|word| Situation::from_word(word)).collect();
     if let ([situation], true) = (&chosen[..], words.iter().any(|word| word == CHILD)) {
         measure(*situation).iter().for_each(|figures| println!("{}", figures.to_line()));
+        return ExitCode::SUCCESS;
+    }
+    let numbers: Vec<usize> = words.iter().filter_map(|word| word.parse().ok()).collect();
+    if let ([situation], [waiting, batches]) = (&chosen[..], &numbers[..]) {
+        drive(*situation, *waiting, *batches);
         return ExitCode::SUCCESS;
     }
     let chosen = if chosen.is_empty() { Situation::ALL.to_vec() } else { chosen };
