@@ -13,6 +13,7 @@ use crate::protocol::{Answer, Command, Effect, Lease, Output, Refusal, Write};
 use crate::time::Moment;
 use crate::timers::Timers;
 use crate::workers::Workers;
+use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -30,7 +31,7 @@ pub struct Core {
     pub(crate) by_id: BTreeMap<RunId, NodeId>,
     pub(crate) by_key: BTreeMap<Name, (NodeId, u64)>,
     pub(crate) workers: Workers,
-    pub(crate) lines: BTreeMap<Name, ActionLine>,
+    pub(crate) lines: FxHashMap<Name, ActionLine>,
     pub(crate) timers: Timers,
     pub(crate) override_ends: BTreeSet<(Moment, LimitKey)>,
     /// Runs and loops with more to do than one command may.
