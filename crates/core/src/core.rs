@@ -19,6 +19,8 @@ use std::sync::Arc;
 
 /// How many steps or items one command opens, skips or cancels; the rest follows with the next.
 pub const SLICE: u32 = 256;
+/// Writes and effects for which there is room from the beginning, at most.
+const OUTPUT_RESERVED: usize = 1_024;
 
 /// Everything open, and the rules that move it. A cache of the store: it can be dropped and loaded again.
 #[derive(Debug, Default)]
@@ -147,7 +149,10 @@ impl Core {
 
     /// What the commands since the last call want written and done.
     pub fn take_output(&mut self) -> Output {
-        std::mem::take(&mut self.out)
+        // The next batch is mostly as long as the last one: it need not be copied while it grows.
+        let writes = Vec::with_capacity(self.out.writes.len().min(OUTPUT_RESERVED));
+        let effects = Vec::with_capacity(self.out.effects.len().min(OUTPUT_RESERVED));
+        std::mem::replace(&mut self.out, Output { writes, effects })
     }
 
     /// How many writes wait to be taken.
