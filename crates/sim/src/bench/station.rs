@@ -41,8 +41,8 @@ pub struct Station {
 }
 
 impl Station {
-    /// A core in that situation, in which `waiting` tasks wait. Says how long each of these submissions took.
-    pub fn filled(situation: Situation, waiting: usize, times: &mut Vec<u64>) -> Station {
+    /// A core in that situation, in which everything is full and nobody waits yet.
+    pub fn full(situation: Situation) -> Station {
         let mut station = Station {
             situation,
             core: Core::new(1),
@@ -61,16 +61,20 @@ impl Station {
         let expected = holders.len();
         station.play(holders);
         assert_eq!(station.running.iter().map(VecDeque::len).sum::<usize>(), expected, "all holders start");
-        let granted = station.granted;
+        station
+    }
+
+    /// Lets so many tasks wait; notes how long each submission took.
+    pub fn fill(&mut self, waiting: usize, times: &mut Vec<u64>) {
+        let granted = self.granted;
         let mut left = waiting;
         while left > 0 {
             let batch = left.min(2 * CYCLES_A_BATCH);
-            let commands: Vec<Command> = (0..batch).map(|_| station.submit(Part::Main)).collect();
-            station.play_timed(commands, times);
+            let commands: Vec<Command> = (0..batch).map(|_| self.submit(Part::Main)).collect();
+            self.play_timed(commands, times);
             left -= batch;
         }
-        assert_eq!(station.granted, granted, "those who are to wait do");
-        station
+        assert_eq!(self.granted, granted, "those who are to wait do");
     }
 
     /// Nanoseconds a cycle, over so many batches.
