@@ -264,7 +264,7 @@ impl Core {
     /// The public id of the root that a node belongs to.
     pub fn root_id(&self, node: NodeId) -> Option<RunId> {
         match self.nodes.get(&node)? {
-            Node::Job(job) => Some(job.id),
+            Node::Job(job) => Some(job.id.into()),
             Node::Run(run) => run.id.or_else(|| self.root_id(run.parent?)),
             Node::Step(step) => self.root_id(step.run),
         }

@@ -398,6 +398,6 @@ impl Core {
         if job.work.tally.started == 0 {
             self.left_line(&job.action, node);
         }
-        self.forget_id(job.id, job.idempotency.as_deref());
+        self.forget_id(job.id.into(), job.idempotency.as_deref());
     }
 }

@@ -190,7 +190,7 @@ impl Core {
         let (action, key) = self.shared_names(class, body);
         let at = due.map_or(WorkState::Waiting, WorkState::Scheduled);
         let job = Job {
-            id: body.id,
+            id: body.id.into(),
             root,
             priority,
             paused: false,

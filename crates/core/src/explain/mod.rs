@@ -399,7 +399,7 @@ impl Core {
     /// The name that people use: `run_…/step#3`.
     pub fn name(&self, task: TaskId) -> String {
         match self.nodes.get(&task.node) {
-            Some(Node::Job(job)) => job.id.to_string(),
+            Some(Node::Job(job)) => crate::ids::RunId::from(job.id).to_string(),
             Some(Node::Run(run)) => match (run.id, run.parent) {
                 (Some(id), _) => id.to_string(),
                 (None, Some(step)) => self.name(TaskId::node(step)),
