@@ -2,8 +2,10 @@
 //!
 //! A chore drives other programs and judges their outcome; rules about flows, limits and runs do not
 //! belong here. Everything is said on stderr, in the order in which it happens, because that is where
-//! cargo and its test runner speak; the last line is always the verdict.
+//! cargo and its test runner speak; the last line is always the verdict. Only figures that were asked for go to
+//! stdout.
 
+mod bench;
 mod coverage;
 mod lcov;
 mod need;
@@ -24,6 +26,8 @@ enum Chore {
     Coverage(coverage::Options),
     /// Play simulated worlds in which everything goes wrong, and judge what happened.
     Sim(sim::Sim),
+    /// Measure, and set every figure next to its bar.
+    Bench(bench::Options),
 }
 
 fn main() -> ExitCode {
@@ -31,6 +35,7 @@ fn main() -> ExitCode {
         Chore::Test(options) => test::run(&options),
         Chore::Coverage(options) => coverage::run(&options),
         Chore::Sim(options) => sim::run(&options),
+        Chore::Bench(options) => bench::run(&options),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -8,6 +8,7 @@ use crate::model::{
 };
 use crate::protocol::{LimitValue, Override};
 use crate::time::Span;
+use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -76,7 +77,7 @@ pub struct Setting {
 #[derive(Debug, Default)]
 pub(crate) struct Catalog {
     flows: BTreeMap<Name, BTreeMap<u32, Arc<Plan>>>,
-    actions: BTreeMap<Name, Arc<Action>>,
+    actions: FxHashMap<Name, Arc<Action>>,
     pub limits: LimitsDocument,
     pub settings: BTreeMap<LimitKey, Setting>,
     /// The newest version of any flow.

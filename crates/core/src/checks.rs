@@ -33,7 +33,7 @@ impl Core {
             }
         };
         let mut outer = Vec::new();
-        for node in self.nodes.values() {
+        for (_, node) in self.nodes.iter() {
             match node {
                 Node::Job(job) => count(&job.work),
                 Node::Run(run) => outer.extend(run.class.filter(|_| run.state == RunState::Running)),

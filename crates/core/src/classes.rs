@@ -1,8 +1,9 @@
 //! The classes that exist, by what their demands are resolved from.
 
 use crate::admission::ClassId;
-use crate::catalog::Source;
+use crate::catalog::{AttemptSource, Source};
 use crate::core::Core;
+use crate::crowd::Entrance;
 use crate::ids::{Name, NodeId, TaskId};
 use crate::nodes::{Kind, Node, RunState};
 use crate::time::{Moment, Span};
@@ -18,6 +19,7 @@ pub(crate) struct Entry {
     pub source: Arc<Source>,
     /// How long the leases of its attempts last.
     pub lease: Span,
+    pub entrance: Entrance,
     /// It is in the list of classes that were unused when last seen.
     unused: bool,
 }
@@ -25,11 +27,48 @@ pub(crate) struct Entry {
 #[derive(Debug, Default)]
 pub(crate) struct Classes {
     by_source: FxHashMap<Arc<Source>, ClassId>,
+    by_job: FxHashMap<Name, OfJobs>,
     entries: Vec<Option<Entry>>,
     unused: VecDeque<ClassId>,
 }
 
+/// The classes of one action's jobs, by the key that counts: a submission finds its class without resolving
+/// anything. Forgotten when anything is declared or set, because a key may count then that did not before.
+#[derive(Debug, Default)]
+struct OfJobs {
+    plain: Option<ClassId>,
+    keyed: FxHashMap<Name, ClassId>,
+}
+
 impl Classes {
+    /// The class of an action's jobs, if it is known.
+    pub fn of_job(&self, action: &Name, key: &Option<Name>) -> Option<ClassId> {
+        let classes = self.by_job.get(action)?;
+        match key {
+            None => classes.plain,
+            Some(key) => classes.keyed.get(key).copied(),
+        }
+    }
+
+    fn remember_job(&mut self, action: Name, key: Option<Name>, id: ClassId) {
+        let classes = self.by_job.entry(action).or_default();
+        match key {
+            None => classes.plain = Some(id),
+            Some(key) => drop(classes.keyed.insert(key, id)),
+        }
+    }
+
+    fn forget(&mut self, entry: &Entry) {
+        let Some(id) = self.by_source.remove(&entry.source) else { return };
+        let Source::Attempt(AttemptSource { action: Some(action), key, .. }) = &*entry.source else { return };
+        let Some(classes) = self.by_job.get_mut(action) else { return };
+        match key {
+            None => drop(classes.plain.take_if(|plain| *plain == id)),
+            Some(key) if classes.keyed.get(key) == Some(&id) => drop(classes.keyed.remove(key)),
+            Some(_) => {}
+        }
+    }
+
     pub fn entry(&self, id: ClassId) -> Option<&Entry> {
         self.entries.get(id.0 as usize)?.as_ref()
     }
@@ -44,12 +83,12 @@ impl Classes {
         filled.map(|(id, _)| ClassId(id as u32)).collect()
     }
 
-    fn insert(&mut self, id: ClassId, source: Arc<Source>, lease: Span) {
+    fn insert(&mut self, id: ClassId, entry: Entry) {
         if self.entries.len() <= id.0 as usize {
             self.entries.resize_with(id.0 as usize + 1, || None);
         }
-        self.entries[id.0 as usize] = Some(Entry { source: source.clone(), lease, unused: false });
-        self.by_source.insert(source, id);
+        self.by_source.insert(entry.source.clone(), id);
+        self.entries[id.0 as usize] = Some(entry);
     }
 }
 
@@ -60,11 +99,27 @@ impl Core {
             return id;
         }
         let asks = self.catalog.resolve(&source);
+        let entrance = self.catalog.entrance(&source, &asks);
         let demands = self.admission.demands(asks);
         let id = self.admission.add_class(source.level(), &demands);
         let lease = self.catalog.lease(&source);
-        self.classes.insert(id, Arc::new(source), lease);
+        self.classes.insert(id, Entry { source: Arc::new(source), lease, entrance, unused: false });
         self.close_paused_limits(id);
+        id
+    }
+
+    /// The class of an action's jobs, resolved and made if it does not exist.
+    pub(crate) fn job_class(&mut self, action: &Name, key: &Option<Name>) -> ClassId {
+        if let Some(id) = self.classes.of_job(action, key) {
+            return id;
+        }
+        let source = self.job_source(action, key);
+        // A key that does not count is not remembered: there may be as many of them as there are jobs.
+        let counts = source.key == *key;
+        let id = self.class_for(Source::Attempt(source));
+        if counts {
+            self.classes.remember_job(action.clone(), key.clone(), id);
+        }
         id
     }
 
@@ -104,15 +159,13 @@ impl Core {
         if self.admission.remove_class(id)
             && let Some(entry) = slot.take()
         {
-            self.classes.by_source.remove(&entry.source);
+            self.classes.forget(&entry);
         }
     }
 
     /// A change may make keys or tags count that did not before, or no longer: those tasks change class.
     fn move_to_new_sources(&mut self, now: Moment) {
-        let mut nodes: Vec<NodeId> = self.nodes.keys().copied().collect();
-        nodes.sort_unstable();
-        for node in nodes {
+        for node in self.nodes.ids() {
             self.move_to_new_source(node, now);
         }
     }
@@ -122,7 +175,8 @@ impl Core {
         let (class, source, worker) = match self.nodes.get(&node) {
             Some(Node::Job(job)) => {
                 let worker = job.work.running().map(|running| running.worker.clone());
-                (job.work.class, Some(self.job_source(&job.action, &job.key)), worker)
+                let source = self.job_source(&job.action, &job.key);
+                (job.work.class, Some(Source::Attempt(source)), worker)
             }
             Some(Node::Run(run)) => match run.class {
                 Some(class) => (class, Some(self.run_source(&run.plan.flow.name, &run.key, &run.tags)), None),
@@ -177,6 +231,7 @@ impl Core {
     /// Resolves everything anew after limits were declared, set or removed: who runs is counted where it now
     /// belongs, who waits asks for what it now needs.
     pub(crate) fn resolve_anew(&mut self, now: Moment) {
+        self.classes.by_job.clear();
         self.move_to_new_sources(now);
         for id in self.classes.ids() {
             let Some(source) = self.classes.entry(id).map(|entry| entry.source.clone()) else { continue };
@@ -185,6 +240,7 @@ impl Core {
             self.admission.change_demands(id, &demands, now);
             if let Some(Some(entry)) = self.classes.entries.get_mut(id.0 as usize) {
                 entry.lease = self.catalog.lease(&source);
+                entry.entrance = self.catalog.entrance(&source, &asks);
             }
             for ask in asks {
                 if let Some(limit) = self.admission.find(&ask.key) {

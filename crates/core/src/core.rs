@@ -8,6 +8,7 @@ use crate::ids::{Epoch, Name, NodeId, RunId, TaskId};
 use crate::lines::ActionLine;
 use crate::model::{Action, Flow};
 use crate::nodes::{Node, Run, Step, Work};
+use crate::open::Open;
 use crate::planted::Planted;
 use crate::protocol::{Answer, Command, Effect, Lease, Output, Refusal, Write};
 use crate::time::Moment;
@@ -19,6 +20,8 @@ use std::sync::Arc;
 
 /// How many steps or items one command opens, skips or cancels; the rest follows with the next.
 pub const SLICE: u32 = 256;
+/// Writes and effects for which there is room from the beginning, at most.
+const OUTPUT_RESERVED: usize = 1_024;
 
 /// Everything open, and the rules that move it. A cache of the store: it can be dropped and loaded again.
 #[derive(Debug, Default)]
@@ -26,12 +29,13 @@ pub struct Core {
     pub(crate) admission: Admission,
     pub(crate) catalog: Catalog,
     pub(crate) classes: Classes,
-    pub(crate) nodes: FxHashMap<NodeId, Node>,
-    pub(crate) by_id: FxHashMap<RunId, NodeId>,
+    pub(crate) nodes: Open,
+    /// Ids sort by their time, so that here, too, only the two ends are touched.
+    pub(crate) by_id: BTreeMap<RunId, NodeId>,
     pub(crate) by_key: BTreeMap<Name, (NodeId, u64)>,
     pub(crate) ended_ids: EndedIds,
     pub(crate) workers: Workers,
-    pub(crate) lines: BTreeMap<Name, ActionLine>,
+    pub(crate) lines: FxHashMap<Name, ActionLine>,
     pub(crate) timers: Timers,
     pub(crate) override_ends: BTreeSet<(Moment, LimitKey)>,
     /// Runs and loops with more to do than one command may.
@@ -147,7 +151,10 @@ impl Core {
 
     /// What the commands since the last call want written and done.
     pub fn take_output(&mut self) -> Output {
-        std::mem::take(&mut self.out)
+        // The next batch is mostly as long as the last one: it need not be copied while it grows.
+        let writes = Vec::with_capacity(self.out.writes.len().min(OUTPUT_RESERVED));
+        let effects = Vec::with_capacity(self.out.effects.len().min(OUTPUT_RESERVED));
+        std::mem::replace(&mut self.out, Output { writes, effects })
     }
 
     /// How many writes wait to be taken.
@@ -166,8 +173,7 @@ impl Core {
 
     /// What is open, in a line: for a message about something that should not be.
     pub fn describe_open(&self, now: Moment) -> String {
-        let mut nodes: Vec<NodeId> = self.nodes.keys().copied().collect();
-        nodes.sort_unstable();
+        let nodes = self.nodes.ids();
         let explained = nodes.iter().filter_map(|&node| self.explain(TaskId::node(node), now));
         let texts: Vec<String> =
             explained.take(8).map(|explanation| crate::explain::render(&explanation)).collect();
@@ -260,7 +266,7 @@ impl Core {
     /// The public id of the root that a node belongs to.
     pub fn root_id(&self, node: NodeId) -> Option<RunId> {
         match self.nodes.get(&node)? {
-            Node::Job(job) => Some(job.id),
+            Node::Job(job) => Some(job.id.into()),
             Node::Run(run) => run.id.or_else(|| self.root_id(run.parent?)),
             Node::Step(step) => self.root_id(step.run),
         }

@@ -1,7 +1,7 @@
 //! What newcomers meet at their own limit: whether it is busy, who gives way, what can never be granted.
 
-use crate::admission::{Gauge, LimitId, LimitKey, Rank};
-use crate::catalog::Source;
+use crate::admission::{Ask, Gauge, LimitId, LimitKey, Rank};
+use crate::catalog::{Catalog, Source};
 use crate::core::Core;
 use crate::ids::TaskId;
 use crate::model::WhenExhausted;
@@ -9,11 +9,80 @@ use crate::nodes::{Node, RunState};
 use crate::protocol::{Refusal, Stop};
 use crate::state::State;
 use crate::time::Moment;
+use std::borrow::Cow;
+
+/// What newcomers to a class meet. It follows from what is declared and set, so it is found out once for all of
+/// them, and again when that changes.
+#[derive(Clone, Debug)]
+pub(crate) struct Entrance {
+    /// The limit at which `when_busy` acts: the action's or the flow's own.
+    own: Option<LimitKey>,
+    /// In the order in which demands are tried. Nearly always there are none.
+    hurdles: Vec<Hurdle>,
+}
+
+#[derive(Clone, Debug)]
+enum Hurdle {
+    /// This can never be granted.
+    Never(Refusal),
+    /// A rate or quota that says `reject`.
+    Pace(LimitKey),
+}
+
+impl Catalog {
+    /// What newcomers meet whose demands are resolved from `source` to `asks`.
+    pub fn entrance(&self, source: &Source, asks: &[Ask]) -> Entrance {
+        let own = asks.iter().map(|ask| &ask.key).find(|key| key.is_own()).cloned();
+        if let Source::Attempt(attempt) = source
+            && let Some((pool, _)) = attempt.pools.iter().find(|(pool, _)| self.pool(pool).is_none())
+        {
+            return Entrance { own, hurdles: vec![Hurdle::Never(Refusal::UnknownPool(pool.clone()))] };
+        }
+        let mut asks: Vec<&Ask> = asks.iter().collect();
+        asks.sort_by(|a, b| a.key.cmp(&b.key));
+        let same = asks.chunk_by(|a, b| a.key == b.key);
+        Entrance { own, hurdles: same.filter_map(|same| self.hurdle(same)).collect() }
+    }
+
+    /// What stands in the way at one limit, which is asked for once or more often.
+    fn hurdle(&self, same: &[&Ask]) -> Option<Hurdle> {
+        let (key, units) = (&same[0].key, same.iter().map(|ask| ask.units).sum::<u32>());
+        let (capacity, when_exhausted) = match &same[0].gauge {
+            Gauge::Units { capacity, .. } => {
+                let declared = self.declared_units(key);
+                (declared.map_or(*capacity, |units| units.max(*capacity)), WhenExhausted::Wait)
+            }
+            Gauge::Rate(rate) => (u64::from(rate.policy().burst), rate.policy().when_busy),
+            Gauge::Quota(quota) => (u64::from(quota.policy().limit), quota.policy().when_busy),
+            Gauge::Slots(_) => return None,
+        };
+        // A closed limit lets its waiters wait: it may be opened again. What is too small never fits.
+        if u64::from(units) > capacity && capacity > 0 {
+            return Some(Hurdle::Never(Refusal::TooWide { limit: key.to_string(), units, capacity }));
+        }
+        (when_exhausted == WhenExhausted::Reject).then(|| Hurdle::Pace(key.clone()))
+    }
+
+    fn declared_units(&self, key: &LimitKey) -> Option<u64> {
+        match key {
+            LimitKey::Pool(pool) => self.pool(pool).map(|pool| u64::from(pool.slots)),
+            _ => None,
+        }
+    }
+}
 
 impl Core {
+    /// What newcomers with that source meet, whether or not their class exists.
+    fn entrance(&self, source: &Source) -> Cow<'_, Entrance> {
+        match self.classes.find(source).and_then(|class| self.classes.entry(class)) {
+            Some(entry) => Cow::Borrowed(&entry.entrance),
+            None => Cow::Owned(self.catalog.entrance(source, &self.catalog.resolve(source))),
+        }
+    }
+
     /// The limit at which `when_busy` acts: the action's or the flow's own.
     pub(crate) fn own_limit(&self, source: &Source) -> Option<LimitKey> {
-        self.catalog.resolve(source).into_iter().map(|ask| ask.key).find(LimitKey::is_own)
+        self.entrance(source).own.clone()
     }
 
     /// Whether the limit would refuse a newcomer of that rank.
@@ -25,32 +94,16 @@ impl Core {
 
     /// Why a submission can never be granted, or not now where its pace says reject.
     pub(crate) fn refusal(&self, source: &Source, now: Moment) -> Option<Refusal> {
-        if let Source::Attempt(attempt) = source
-            && let Some((pool, _)) = attempt.pools.iter().find(|(pool, _)| self.catalog.pool(pool).is_none())
-        {
-            return Some(Refusal::UnknownPool(pool.clone()));
-        }
-        let mut asks = self.catalog.resolve(source);
-        asks.sort_by(|a, b| a.key.cmp(&b.key));
-        for same in asks.chunk_by(|a, b| a.key == b.key) {
-            let (key, units) = (&same[0].key, same.iter().map(|ask| ask.units).sum::<u32>());
-            let capacity = match &same[0].gauge {
-                Gauge::Units { capacity, .. } => {
-                    self.declared_units(key).map_or(*capacity, |units| units.max(*capacity))
-                }
-                Gauge::Rate(rate) => u64::from(rate.policy().burst),
-                Gauge::Quota(quota) => u64::from(quota.policy().limit),
-                Gauge::Slots(_) => continue,
-            };
-            // A closed limit lets its waiters wait: it may be opened again. What is too small never fits.
-            if u64::from(units) > capacity && capacity > 0 {
-                return Some(Refusal::TooWide { limit: key.to_string(), units, capacity });
+        self.refusal_at(&self.entrance(source), now)
+    }
+
+    pub(crate) fn refusal_at(&self, entrance: &Entrance, now: Moment) -> Option<Refusal> {
+        entrance.hurdles.iter().find_map(|hurdle| match hurdle {
+            Hurdle::Never(refusal) => Some(refusal.clone()),
+            Hurdle::Pace(key) => {
+                self.is_exhausted(key, now).then(|| Refusal::Busy { limit: key.to_string() })
             }
-            if self.is_exhausted(key, &same[0].gauge, now) {
-                return Some(Refusal::Busy { limit: key.to_string() });
-            }
-        }
-        None
+        })
     }
 
     /// The same for a step, as a sentence.
@@ -58,22 +111,10 @@ impl Core {
         self.refusal(source, self.now).map(|refusal| refusal.to_string())
     }
 
-    fn declared_units(&self, key: &LimitKey) -> Option<u64> {
-        match key {
-            LimitKey::Pool(pool) => self.catalog.pool(pool).map(|pool| u64::from(pool.slots)),
-            _ => None,
-        }
-    }
-
-    /// Whether a rate or quota that says `reject` has nothing left.
-    fn is_exhausted(&self, key: &LimitKey, gauge: &Gauge, now: Moment) -> bool {
-        let rejects = match gauge {
-            Gauge::Rate(rate) => rate.policy().when_busy,
-            Gauge::Quota(quota) => quota.policy().when_busy,
-            _ => WhenExhausted::Wait,
-        } == WhenExhausted::Reject;
+    /// Whether a rate or quota has nothing left for who comes last.
+    fn is_exhausted(&self, key: &LimitKey, now: Moment) -> bool {
         let last = Rank::new(i8::MIN, u64::MAX, TaskId::node(crate::ids::NodeId(u64::MAX)));
-        rejects && self.admission.find(key).is_some_and(|limit| !self.admission.accepts(limit, last, 1, now))
+        self.admission.find(key).is_some_and(|limit| !self.admission.accepts(limit, last, 1, now))
     }
 
     /// Who waits or runs at a limit, best-ranked or longest-running first.
@@ -142,7 +183,7 @@ impl Core {
     /// Root tasks that hold units of a limit: since when, and whether they were told to stop.
     fn running_at(&self, limit: LimitId) -> Vec<(Moment, TaskId, bool)> {
         let names = |class| self.admission.class(class).demands.iter().any(|demand| demand.limit == limit);
-        let running = self.nodes.iter().filter_map(|(&node, record)| match record {
+        let running = self.nodes.iter().filter_map(|(node, record)| match record {
             Node::Job(job) => {
                 let running = job.work.running().filter(|_| names(job.work.class))?;
                 Some((running.granted, TaskId::node(node), running.stop.is_some()))

@@ -23,6 +23,7 @@ mod load;
 mod look;
 pub mod model;
 mod nodes;
+mod open;
 pub mod planted;
 mod progress;
 pub mod protocol;

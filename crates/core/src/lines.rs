@@ -59,7 +59,10 @@ impl Core {
     }
 
     pub(crate) fn joined_line(&mut self, action: &Name, node: NodeId) {
-        self.lines.entry(action.clone()).or_default().unstarted.insert(node);
+        match self.lines.get_mut(action) {
+            Some(line) => line.unstarted.insert(node),
+            None => self.lines.entry(action.clone()).or_default().unstarted.insert(node),
+        };
     }
 
     pub(crate) fn left_line(&mut self, action: &Name, node: NodeId) {

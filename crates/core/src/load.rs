@@ -118,7 +118,7 @@ impl Core {
             body.start_by = None;
         }
         let action = body.action.clone();
-        self.add_job(node, root, priority, body, order, None, accepted);
+        self.add_job(node, root, priority, &body, order, None, accepted);
         if life.started.is_some() {
             self.left_line(&action, node);
         }
@@ -261,7 +261,7 @@ impl Core {
 
     fn source_at_load(&self, task: TaskId) -> Option<Source> {
         match self.nodes.get(&task.node)? {
-            Node::Job(job) => Some(self.job_source(&job.action, &job.key)),
+            Node::Job(job) => Some(Source::Attempt(self.job_source(&job.action, &job.key))),
             Node::Step(step) => match &step.kind {
                 Kind::Plain { key, .. } => self.step_source(task.node, key),
                 _ => None,
@@ -355,7 +355,10 @@ impl Core {
             let source = self.run_source(&run.plan.flow.name, &run.key, &run.tags);
             match state {
                 RunState::Scheduled(due) => self.timers.set(due, TaskId::node(node), Alarm::Due),
-                RunState::Waiting => self.ask_for_root(node, source, now),
+                RunState::Waiting => {
+                    let class = self.class_for(source);
+                    self.ask_for_root(node, class, now);
+                }
                 RunState::Running => {
                     let class = self.class_for(source);
                     self.admission.hold(class, None);

@@ -72,15 +72,15 @@ impl Core {
         }
     }
 
-    pub(crate) fn job_source(&self, action: &Name, key: &Option<Name>) -> Source {
+    pub(crate) fn job_source(&self, action: &Name, key: &Option<Name>) -> AttemptSource {
         let policy = self.catalog.action(action);
-        Source::Attempt(AttemptSource {
+        AttemptSource {
             action: Some(action.clone()),
             key: self.catalog.key_that_counts(action, key),
             pools: policy.pools.clone(),
             needs: policy.needs.clone(),
             window: None,
-        })
+        }
     }
 
     pub(crate) fn step_source(&self, node: NodeId, key: &Option<Name>) -> Option<Source> {
@@ -108,7 +108,7 @@ impl Core {
     /// What the demands of a job, a plain step or an item that has a record are resolved from.
     pub(crate) fn source_of(&self, task: TaskId) -> Option<Source> {
         match self.nodes.get(&task.node)? {
-            Node::Job(job) => Some(self.job_source(&job.action, &job.key)),
+            Node::Job(job) => Some(Source::Attempt(self.job_source(&job.action, &job.key))),
             Node::Step(step) => match &step.kind {
                 Kind::Plain { key, .. } => self.step_source(task.node, key),
                 // Every item of a class has the class's source; it outlives the items in flight.
@@ -395,7 +395,9 @@ impl Core {
         if let Some(at) = job.start_by {
             self.timers.clear(at, TaskId::node(node), Alarm::StartBy);
         }
-        self.left_line(&job.action, node);
-        self.forget_id(job.id, job.idempotency.as_deref());
+        if job.work.tally.started == 0 {
+            self.left_line(&job.action, node);
+        }
+        self.forget_id(job.id.into(), job.idempotency.as_deref());
     }
 }

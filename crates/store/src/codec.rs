@@ -7,6 +7,8 @@ use thiserror::Error;
 
 /// The version that is written.
 const VERSION: u8 = 1;
+/// About what an ordinary write takes: room for all of them from the beginning saves copying them as they grow.
+const BYTES_A_WRITE: usize = 96;
 
 #[derive(Debug, Error)]
 pub enum CodecError {
@@ -23,7 +25,9 @@ pub enum CodecError {
 }
 
 pub fn encode(entry: &Entry) -> Result<Vec<u8>, CodecError> {
-    postcard::to_extend(entry, vec![VERSION]).map_err(CodecError::Unwritable)
+    let mut bytes = Vec::with_capacity(BYTES_A_WRITE * (1 + entry.writes.len()));
+    bytes.push(VERSION);
+    postcard::to_extend(entry, bytes).map_err(CodecError::Unwritable)
 }
 
 pub fn decode(bytes: &[u8]) -> Result<Entry, CodecError> {
@@ -45,8 +49,9 @@ pub fn decode(bytes: &[u8]) -> Result<Entry, CodecError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tidegate_core::ids::Name;
-    use tidegate_core::protocol::Write;
+    use tidegate_core::ids::{Name, NodeId, TaskId};
+    use tidegate_core::protocol::{Payload, Write};
+    use tidegate_core::state::State;
     use tidegate_core::time::Moment;
 
     fn entry() -> Entry {
@@ -57,6 +62,17 @@ mod tests {
     #[test]
     fn what_was_written_reads_back() {
         assert_eq!(decode(&encode(&entry()).unwrap()).unwrap(), entry());
+    }
+
+    #[test]
+    fn payloads_are_a_length_and_their_bytes() {
+        let task = TaskId::node(NodeId(1));
+        let output = Some(Payload::new([0, 127, 128, 255]));
+        let ended = Write::Ended { task, state: State::Succeeded, output, error: None, at: Moment(1) };
+        let entry = Entry { writes: vec![ended], ..entry() };
+        let bytes = encode(&entry).unwrap();
+        assert_eq!(decode(&bytes).unwrap(), entry);
+        assert!(bytes.windows(5).any(|part| part == [4, 0, 127, 128, 255]), "{bytes:?}");
     }
 
     #[test]

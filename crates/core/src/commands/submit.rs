@@ -1,7 +1,7 @@
 //! A job or a run is submitted: accepted into the line, or refused with the reason.
 
-use crate::admission::{LimitKey, Rank};
-use crate::catalog::Source;
+use crate::admission::{ClassId, LimitKey, Rank};
+use crate::catalog::{AttemptSource, Source};
 use crate::core::Core;
 use crate::ids::{Name, NodeId, TaskId};
 use crate::model::WhenBusy;
@@ -15,13 +15,20 @@ use crate::state::State;
 use crate::time::Moment;
 use crate::timers::Alarm;
 use std::hash::{BuildHasher, Hash};
+use std::sync::Arc;
 
 /// What a submission needs besides itself.
 struct Newcomer {
     submit: Submit,
     idempotency: Option<Idempotency>,
-    source: Source,
+    origin: Origin,
     when_busy: WhenBusy,
+}
+
+/// What the demands of a newcomer are resolved from; nearly always that was done before.
+enum Origin {
+    Known(ClassId),
+    New(Source),
 }
 
 impl Core {
@@ -34,15 +41,15 @@ impl Core {
         if self.by_id.contains_key(&submit.id) {
             return Err(Refusal::IdTaken);
         }
-        let (source, when_busy) = self.source_of_submission(&submit)?;
-        if let Some(refusal) = self.refusal(&source, now) {
+        let (origin, when_busy) = self.origin_of_submission(&submit)?;
+        if let Some(refusal) = self.refusal_of_newcomer(&origin, now) {
             return Err(refusal);
         }
-        let newcomer = Newcomer { submit, idempotency, source, when_busy };
+        let newcomer = Newcomer { submit, idempotency, origin, when_busy };
         let is_later = newcomer.submit.due.is_some_and(|due| due > now);
         let taken_root = if is_later { None } else { self.meet_the_crowd(&newcomer, now)? };
         if let Submission::Job { action, .. } = &newcomer.submit.what {
-            self.make_room_in_line(&action.clone(), now)?;
+            self.make_room_in_line(action, now)?;
         }
         let node = self.accept(newcomer, taken_root, now);
         Ok(Answer::Accepted { node, again: false })
@@ -57,16 +64,28 @@ impl Core {
         }
     }
 
-    fn source_of_submission(&self, submit: &Submit) -> Result<(Source, WhenBusy), Refusal> {
-        match &submit.what {
+    fn origin_of_submission(&self, submit: &Submit) -> Result<(Origin, WhenBusy), Refusal> {
+        let (source, when_busy) = match &submit.what {
             Submission::Job { action, key, .. } => {
-                Ok((self.job_source(action, key), self.catalog.action(action).when_busy))
+                let when_busy = self.catalog.action(action).when_busy;
+                if let Some(class) = self.classes.of_job(action, key) {
+                    return Ok((Origin::Known(class), when_busy));
+                }
+                (Source::Attempt(self.job_source(action, key)), when_busy)
             }
             Submission::Run { flow, key, .. } => {
                 let plan =
                     self.catalog.newest(flow.as_str()).ok_or_else(|| Refusal::UnknownFlow(flow.clone()))?.1;
-                Ok((self.run_source(flow, key, &submit.tags), plan.flow.when_busy))
+                (self.run_source(flow, key, &submit.tags), plan.flow.when_busy)
             }
+        };
+        Ok((self.classes.find(&source).map_or(Origin::New(source), Origin::Known), when_busy))
+    }
+
+    fn refusal_of_newcomer(&self, origin: &Origin, now: Moment) -> Option<Refusal> {
+        match origin {
+            Origin::Known(class) => self.refusal_at(&self.classes.entry(*class)?.entrance, now),
+            Origin::New(source) => self.refusal(source, now),
         }
     }
 
@@ -77,21 +96,29 @@ impl Core {
 
     /// What the newcomer does about a busy limit of its own; perhaps it takes over somebody's place in line.
     fn meet_the_crowd(&mut self, newcomer: &Newcomer, now: Moment) -> Result<Option<u64>, Refusal> {
-        let Some(own) = self.own_limit(&newcomer.source) else { return Ok(None) };
+        if newcomer.when_busy == WhenBusy::Queue {
+            return Ok(None);
+        }
+        let source = match &newcomer.origin {
+            Origin::Known(class) => self.classes.entry(*class).map(|entry| entry.source.clone()),
+            Origin::New(source) => Some(Arc::new(source.clone())),
+        };
+        let Some(source) = source else { return Ok(None) };
+        let Some(own) = self.own_limit(&source) else { return Ok(None) };
         let rank = Rank::new(newcomer.submit.priority, self.next, TaskId::node(NodeId(self.next)));
-        if newcomer.when_busy == WhenBusy::Queue || !self.is_busy(&own, rank, now) {
+        if !self.is_busy(&own, rank, now) {
             return Ok(None);
         }
         match newcomer.when_busy {
             WhenBusy::Queue => Ok(None),
             WhenBusy::Reject => Err(Refusal::Busy { limit: own.to_string() }),
             WhenBusy::Replace => Ok(self.replace_waiting(&own, now)),
-            WhenBusy::CancelRunning => Ok(self.cancel_running(&own, &newcomer.source, rank, now)),
+            WhenBusy::CancelRunning => Ok(self.cancel_running(&own, &source, rank, now)),
         }
     }
 
     fn accept(&mut self, newcomer: Newcomer, taken_root: Option<u64>, now: Moment) -> NodeId {
-        let Newcomer { submit, idempotency, source, .. } = newcomer;
+        let Newcomer { submit, idempotency, origin, .. } = newcomer;
         let due = submit.due.filter(|&due| due > now);
         let steps = match &submit.what {
             Submission::Job { .. } => 0,
@@ -107,21 +134,21 @@ impl Core {
         }
         let life = Life { due, ..Life::new(if due.is_some() { State::Scheduled } else { State::Waiting }) };
         let priority = submit.priority;
-        let (body, payload) = match submit.what {
+        let (body, payload, origin) = match submit.what {
             Submission::Job { action, key, order } => {
                 let start_by =
                     self.catalog.action(&action).line.start_within.map(|within| due.unwrap_or(now) + within);
                 let tags = submit.tags;
                 let body = JobBody { id: submit.id, action, key, tags, start_by, idempotency };
-                self.add_job(node, root, priority, body.clone(), Some(&order), due, now);
-                (Body::Job(body), order)
+                let class = self.add_job(node, root, priority, &body, Some(&order), due, now);
+                (Body::Job(body), order, Origin::Known(class))
             }
             Submission::Run { flow, key, inputs } => {
                 let version = self.catalog.version;
                 let (id, tags) = (Some(submit.id), submit.tags);
                 let body = RunBody { id, flow, version, depth: 0, key, tags, idempotency };
                 self.add_run(node, root, priority, body.clone(), due, now);
-                (Body::Run(body), inputs)
+                (Body::Run(body), inputs, origin)
             }
         };
         let payload = Some(payload);
@@ -129,7 +156,13 @@ impl Core {
         self.write(Write::NodeAdded(Box::new(row)));
         match due {
             Some(due) => self.timers.set(due, TaskId::node(node), Alarm::Due),
-            None => self.ask_for_root(node, source, now),
+            None => {
+                let class = match origin {
+                    Origin::Known(class) => class,
+                    Origin::New(source) => self.class_for(source),
+                };
+                self.ask_for_root(node, class, now);
+            }
         }
         node
     }
@@ -143,32 +176,43 @@ impl Core {
         node: NodeId,
         root: u64,
         priority: i8,
-        body: JobBody,
+        body: &JobBody,
         order: Option<&Payload>,
         due: Option<Moment>,
         now: Moment,
-    ) {
+    ) -> ClassId {
         if let Some(at) = body.start_by {
             self.timers.set(at, TaskId::node(node), Alarm::StartBy);
         }
         self.joined_line(&body.action, node);
-        let class = self.class_for(self.job_source(&body.action, &body.key));
+        let class = self.job_class(&body.action, &body.key);
         self.left(class);
+        let (action, key) = self.shared_names(class, body);
         let at = due.map_or(WorkState::Waiting, WorkState::Scheduled);
         let job = Job {
-            id: body.id,
+            id: body.id.into(),
             root,
             priority,
             paused: false,
-            action: body.action,
-            key: body.key,
+            action,
+            key,
             accepted: now,
             start_by: body.start_by,
             order: order.and_then(resident),
-            idempotency: body.idempotency.map(Box::new),
+            idempotency: body.idempotency.clone().map(Box::new),
             work: Work { class, tally: Tally::default(), since: now, at },
         };
         self.nodes.insert(node, Node::Job(Box::new(job)));
+        class
+    }
+
+    /// The names of a job, as its class has them: a million waiting jobs do not keep a million copies.
+    fn shared_names(&self, class: ClassId, body: &JobBody) -> (Name, Option<Name>) {
+        let source = self.classes.entry(class).map(|entry| &*entry.source);
+        let Some(Source::Attempt(AttemptSource { action: Some(action), key, .. })) = source else {
+            return (body.action.clone(), body.key.clone());
+        };
+        (action.clone(), if *key == body.key { key.clone() } else { body.key.clone() })
     }
 
     pub(crate) fn add_run(
@@ -187,8 +231,8 @@ impl Core {
     }
 
     /// A root task stands in line; a run that needs nothing starts at once.
-    pub(crate) fn ask_for_root(&mut self, node: NodeId, source: Source, now: Moment) {
-        let class = self.enqueue(TaskId::node(node), source);
+    pub(crate) fn ask_for_root(&mut self, node: NodeId, class: ClassId, now: Moment) {
+        self.enqueue_in(TaskId::node(node), class);
         match self.nodes.get_mut(&node) {
             Some(Node::Job(job)) => {
                 job.work.class = class;

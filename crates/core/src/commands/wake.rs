@@ -43,23 +43,23 @@ impl Core {
     /// A delayed root gets its place in line when it comes due.
     fn root_is_due(&mut self, task: TaskId, now: Moment) {
         let root = self.next_number();
-        let (source, priority) = match self.nodes.get_mut(&task.node) {
+        let (class, priority) = match self.nodes.get_mut(&task.node) {
             Some(Node::Job(job)) => {
                 job.root = root;
                 let (action, key, priority) = (job.action.clone(), job.key.clone(), job.priority);
-                (self.job_source(&action, &key), priority)
+                (self.job_class(&action, &key), priority)
             }
             Some(Node::Run(run)) => {
                 run.root = root;
                 let (flow, key, tags) = (run.plan.flow.name.clone(), run.key.clone(), run.tags.clone());
                 let priority = run.priority;
-                (self.run_source(&flow, &key, &tags), priority)
+                (self.class_for(self.run_source(&flow, &key, &tags)), priority)
             }
             _ => return,
         };
         self.write(Write::Ranked { node: task.node, priority, root });
         self.write(Write::Entered { node: task.node, state: State::Waiting, at: now });
-        self.ask_for_root(task.node, source, now);
+        self.ask_for_root(task.node, class, now);
     }
 
     fn retry_is_due(&mut self, task: TaskId, now: Moment) {

@@ -255,7 +255,7 @@ impl Core {
     }
 
     fn run_around(&self, node: NodeId) -> Option<(NodeId, &crate::nodes::Run)> {
-        self.nodes.iter().find_map(|(&id, record)| match record {
+        self.nodes.iter().find_map(|(id, record)| match record {
             Node::Run(run) if id < node && node.0 <= id.0 + run.steps.len() as u64 => Some((id, &**run)),
             _ => None,
         })
@@ -345,7 +345,7 @@ impl Core {
     /// Who holds units of a limit, longest first.
     fn holders(&self, limit: LimitId, now: Moment) -> Vec<Holder> {
         let mut holders = Vec::new();
-        for (&node, record) in &self.nodes {
+        for (node, record) in self.nodes.iter() {
             match record {
                 Node::Job(job) => holders.extend(self.holder(TaskId::node(node), &job.work, limit, now)),
                 Node::Run(run) if run.state == RunState::Running => {
@@ -406,7 +406,7 @@ impl Core {
     /// The name that people use: `run_…/step#3`.
     pub fn name(&self, task: TaskId) -> String {
         match self.nodes.get(&task.node) {
-            Some(Node::Job(job)) => job.id.to_string(),
+            Some(Node::Job(job)) => crate::ids::RunId::from(job.id).to_string(),
             Some(Node::Run(run)) => match (run.id, run.parent) {
                 (Some(id), _) => id.to_string(),
                 (None, Some(step)) => self.name(TaskId::node(step)),

@@ -2,12 +2,13 @@
 
 use crate::ids::{Name, NodeId};
 use crate::time::Moment;
-use serde::{Deserialize, Serialize};
+use serde::de::{SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::sync::Arc;
 
 /// JSON text that the core carries without reading it: inputs, orders, outputs.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Payload(Arc<[u8]>);
 
 impl Payload {
@@ -27,6 +28,42 @@ impl Payload {
 impl fmt::Debug for Payload {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&String::from_utf8_lossy(&self.0))
+    }
+}
+
+/// As one piece: byte by byte, payloads would be most of the work of writing an entry down.
+impl Serialize for Payload {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_bytes(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Payload {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_bytes(Bytes)
+    }
+}
+
+struct Bytes;
+
+impl<'de> Visitor<'de> for Bytes {
+    type Value = Payload;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("bytes")
+    }
+
+    fn visit_bytes<E>(self, bytes: &[u8]) -> Result<Payload, E> {
+        Ok(Payload::new(bytes))
+    }
+
+    /// Formats that have no bytes write a list of numbers.
+    fn visit_seq<A: SeqAccess<'de>>(self, mut numbers: A) -> Result<Payload, A::Error> {
+        let mut bytes = Vec::new();
+        while let Some(byte) = numbers.next_element::<u8>()? {
+            bytes.push(byte);
+        }
+        Ok(Payload::new(bytes))
     }
 }
 
