@@ -280,7 +280,7 @@ impl Core {
         if self.admission.sends_aside(demand.limit, demand.units) {
             return Some(match limit.key {
                 LimitKey::Slot(_) => Why::NoWorker,
-                _ => Why::TooSmall { capacity: limit.capacity() },
+                _ => Why::TooSmall { capacity: if limit.is_closed() { 0 } else { limit.capacity() } },
             });
         }
         let refuses = !self.admission.accepts(demand.limit, rank, demand.units, now);
@@ -291,8 +291,8 @@ impl Core {
         let limit = self.admission.limit(demand.limit);
         match (&limit.gauge, &limit.key) {
             (Gauge::Units { capacity, used }, _) => {
-                let set_aside =
-                    capacity.saturating_sub(*used) as i64 - self.admission.free_for(demand.limit, rank, now);
+                // What is used above a lowered capacity is used, and not kept for anybody.
+                let set_aside = limit.unused(now) - self.admission.free_for(demand.limit, rank, now);
                 Why::Full { capacity: *capacity, used: *used, set_aside: set_aside.max(0) as u64 }
             }
             (_, LimitKey::Slot(need)) => Why::SlotsTaken { slots: self.admission.slots().capacity(need) },
@@ -316,7 +316,8 @@ impl Core {
             why,
             units: demand.units,
             ahead: ahead + better,
-            holders: self.holders(demand.limit, now),
+            // Nobody gives back what it took from a rate or quota.
+            holders: if limit.is_pace() { Vec::new() } else { self.holders(demand.limit, now) },
             origin: self.catalog.origin(&limit.key),
             declared: self.declared_capacity(&limit.key),
             set: self.catalog.settings.get(&limit.key).and_then(|setting| setting.set.clone()),
