@@ -266,7 +266,8 @@ impl Core {
             // Who stands behind others of its kind waits for what they are parked under.
             let why =
                 why.or_else(|| (ahead > 0 && parked == Some(at)).then(|| self.fullness(*demand, rank, now)));
-            Some(self.blocker(*demand, why?, rank, ahead, waited[at], now))
+            let others = self.admission.others_before(demand.limit, class, rank);
+            Some(self.blocker(*demand, why?, ahead + others, waited[at], now))
         });
         refusing.collect()
     }
@@ -300,22 +301,13 @@ impl Core {
         }
     }
 
-    fn blocker(
-        &self,
-        demand: Demand,
-        why: Why,
-        rank: Rank,
-        ahead: u64,
-        waited: Span,
-        now: Moment,
-    ) -> Blocker {
+    fn blocker(&self, demand: Demand, why: Why, ahead: u64, waited: Span, now: Moment) -> Blocker {
         let limit = self.admission.limit(demand.limit);
-        let better = self.admission.standing_before(demand.limit, rank);
         Blocker {
             limit: limit.key.clone(),
             why,
             units: demand.units,
-            ahead: ahead + better,
+            ahead,
             // Nobody gives back what it took from a rate or quota.
             holders: if limit.is_pace() { Vec::new() } else { self.holders(demand.limit, now) },
             origin: self.catalog.origin(&limit.key),
