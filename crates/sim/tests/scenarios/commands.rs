@@ -54,11 +54,11 @@ impl World {
                 words.end()
             }
             "hold" => {
-                self.holds_answers = true;
+                self.answers = 0;
                 Ok(())
             }
             "answer" => {
-                self.holds_answers = false;
+                self.answers = words.next().and_then(|many| many.parse().ok()).unwrap_or(usize::MAX);
                 Ok(())
             }
             "why" => self.why(words),

@@ -44,7 +44,10 @@ impl Names {
 
     /// `a`, `r/step`, `r/loop#3`, `r/sub/step`.
     pub fn task(&self, name: &str) -> Result<TaskId, String> {
-        let known = |name| self.tasks.get(name).copied().ok_or_else(|| format!("there never was a `{name}`"));
+        let known = |name: &str| {
+            let task = self.tasks.get(name).copied().or_else(|| self.unopened(name));
+            task.ok_or_else(|| format!("there never was a `{name}`"))
+        };
         match name.split_once('#') {
             Some((step, index)) => {
                 let index = index.parse().map_err(|_| format!("`{index}` is no index"))?;
@@ -52,6 +55,16 @@ impl Names {
             }
             None => known(name),
         }
+    }
+
+    /// A step of a known run that is not a task of its own yet.
+    fn unopened(&self, name: &str) -> Option<TaskId> {
+        let (run, step) = name.rsplit_once('/')?;
+        let run = self.nodes.iter().rev().find(|(node, name)| *name == run && self.flows.contains_key(node));
+        let (run, _) = run?;
+        let steps = &self.flows.get(run)?.steps;
+        let index = steps.iter().position(|model| model.name.as_str() == step)?;
+        Some(TaskId::node(run.step(index)))
     }
 
     /// Text with the names of the script instead of the ids it was written with.
@@ -94,6 +107,8 @@ pub struct Speech {
     /// Who began to wait and has not started since.
     waiting: BTreeSet<TaskId>,
     stops: BTreeMap<TaskId, Stop>,
+    /// The items that were said to have ended last, as a range of a loop, and how many lines were said then.
+    ended: Option<(NodeId, u32, u32, usize)>,
 }
 
 impl Speech {
@@ -138,7 +153,8 @@ impl Speech {
                 (!self.names.inner.contains(&task.node)).then(|| format!("{} {state}{what}", name(task)))
             }
             Write::ItemsEnded { step, from, to, state, .. } => {
-                Some(format!("{}#{from} to #{} {state}", self.names.node(*step), to - 1))
+                self.items_ended(*step, *from, *to, *state);
+                None
             }
             Write::Stopping { task, why, .. } => {
                 self.stops.insert(*task, *why);
@@ -160,6 +176,24 @@ impl Speech {
             Write::Renewed { .. } | Write::PaceTaken { .. } | Write::WorkerJoined(_) => None,
         };
         line.into_iter().for_each(|line| self.say(line));
+    }
+
+    /// Items that end alike, one stretch after the other, are said in one line.
+    fn items_ended(&mut self, step: NodeId, from: u32, to: u32, state: State) {
+        let first = match self.ended.take() {
+            Some((known, first, next, said)) if known == step && next == from && said == self.lines.len() => {
+                self.lines.pop();
+                first
+            }
+            _ => from,
+        };
+        let name = self.names.node(step);
+        let line = match to - first {
+            1 => format!("{name}#{first} {state}"),
+            _ => format!("{name}#{first} to #{} {state}", to - 1),
+        };
+        self.say(line);
+        self.ended = Some((step, first, to, self.lines.len()));
     }
 
     fn added(&mut self, row: &NodeRow) -> Option<String> {

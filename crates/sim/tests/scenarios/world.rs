@@ -36,8 +36,10 @@ pub struct World {
     /// What workers can do unless they say otherwise.
     pub functions: BTreeSet<Name>,
     questions: VecDeque<Question>,
-    /// Questions stay open until they are let go.
-    pub holds_answers: bool,
+    /// So many questions are answered; the others stay open.
+    pub answers: usize,
+    /// The server's process is stopped: whatever is due waits until it is asked something.
+    is_asleep: bool,
 }
 
 impl World {
@@ -59,7 +61,8 @@ impl World {
             file: file.to_owned(),
             functions: jobs.map(Name::from).collect(),
             questions: VecDeque::new(),
-            holds_answers: false,
+            answers: usize::MAX,
+            is_asleep: false,
         };
         world.load();
         world.declare(&script.document).unwrap_or_else(|error| panic!("{error}"));
@@ -86,10 +89,12 @@ impl World {
         self.sequence = loaded.sequence;
         self.core = Core::load(loaded.snapshot, self.term, self.now);
         self.questions.clear();
+        self.is_asleep = false;
         self.take_output();
     }
 
     pub fn apply(&mut self, command: Command) -> Answer {
+        self.is_asleep = false;
         let answer = self.core.apply(command, self.now);
         self.take_output();
         answer
@@ -131,7 +136,8 @@ impl World {
     /// Goes on until nothing is left to do at this moment.
     pub fn settle(&mut self) {
         for _ in 0..MOST {
-            if !self.holds_answers && let Some(question) = self.questions.pop_front() {
+            if self.answers > 0 && let Some(question) = self.questions.pop_front() {
+                self.answers -= usize::from(self.answers < usize::MAX);
                 if let Some(asked) = self.core.asked(question) {
                     let evaluation = evaluate(&asked, &mut self.store, self.now);
                     self.apply(Command::Evaluated { question, evaluation });
@@ -175,6 +181,7 @@ impl World {
 
     /// Time passes and nobody is woken or heard of: the process was stopped.
     pub fn sleep(&mut self, span: Span) {
+        self.is_asleep = true;
         self.now = self.now + span;
         while self.next_beat <= self.now {
             self.next_beat = self.next_beat + BEAT;
@@ -184,7 +191,9 @@ impl World {
     /// Carries a command out; says everything that follows from it.
     pub fn carry_out(&mut self, words: &str, body: &[String]) -> Result<Vec<String>, String> {
         self.command(Words::of(words), body)?;
-        self.settle();
+        if !self.is_asleep {
+            self.settle();
+        }
         self.speech.waiting(&self.core, self.now);
         self.check_that_it_can_be_loaded();
         Ok(std::mem::take(&mut self.speech.lines))
