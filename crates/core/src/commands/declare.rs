@@ -99,3 +99,66 @@ fn check_flow(flow: &Flow) -> Result<(), Refusal> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::model::Step;
+    use crate::protocol::{Answer, Command, Declare, Refusal};
+    use crate::testkit::{Kit, action, flow, limits, step};
+
+    fn bad(steps: Vec<Step>) -> Refusal {
+        let flows = vec![flow("good", vec![step("a")]), flow("bad", steps)];
+        let refused = Kit::new(1).refused(Command::Declare(Declare { flows, ..Declare::default() }));
+        assert!(matches!(refused, Refusal::BadFlow(_)), "{refused:?}");
+        refused
+    }
+
+    #[test]
+    fn flows_that_cannot_end_are_refused_with_everything_declared_beside_them() {
+        let after = |name, after| Step { after, ..step(name) };
+        let lost = bad(vec![after("a", vec![7])]);
+        assert_eq!(
+            lost.to_string(),
+            "the flow is invalid: step `a` waits for step number 7, which does not exist"
+        );
+        let circle = bad(vec![step("a"), after("b", vec![0, 3]), after("c", vec![1]), after("d", vec![2])]);
+        assert_eq!(
+            circle.to_string(),
+            "the flow is invalid: steps of `bad` wait for each other in a circle"
+        );
+        bad(vec![after("a", vec![0])]);
+    }
+
+    #[test]
+    fn a_step_may_name_another_twice() {
+        let steps = vec![step("a"), Step { after: vec![0, 0], ..step("b") }];
+        assert_eq!(Kit::new(1).declare(vec![flow("one", steps)], Vec::new(), None), Answer::Done);
+    }
+
+    #[test]
+    fn what_did_not_change_is_not_written() {
+        let mut kit = Kit::new(1);
+        let all = || (vec![flow("one", vec![step("a")])], vec![action("work", Some(1), &[])], limits(&[("db", 1)]));
+        let (flows, actions, pools) = all();
+        kit.declare(flows, actions, Some(pools));
+        assert_eq!(kit.writes.len(), 3);
+        let (flows, actions, pools) = all();
+        kit.declare(flows, actions, Some(pools));
+        assert_eq!(kit.writes, []);
+        kit.declare(vec![flow("one", vec![step("b")])], vec![action("work", Some(2), &[])], Some(limits(&[])));
+        assert_eq!(kit.writes.len(), 3);
+    }
+
+    #[test]
+    fn a_pool_that_only_an_old_version_names_stays_while_that_runs() {
+        let mut kit = Kit::new(1);
+        let old = Step { pools: vec![("db".into(), 1)], ..step("a") };
+        kit.declare(vec![flow("one", vec![old])], Vec::new(), Some(limits(&[("db", 1)])));
+        let run = kit.run("one");
+        kit.declare(vec![flow("one", vec![step("a")])], Vec::new(), None);
+        let without = || Command::Declare(Declare { limits: Some(limits(&[])), ..Declare::default() });
+        assert_eq!(kit.refused(without()), Refusal::StillNamed("pool:db".to_owned()));
+        kit.apply(Command::Cancel(crate::ids::TaskId::node(run)));
+        assert_eq!(kit.apply(without()), Answer::Done);
+    }
+}
