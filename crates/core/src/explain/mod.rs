@@ -2,6 +2,8 @@
 //! line, what it waited for so far, and when it is expected to start.
 
 mod render;
+#[cfg(test)]
+mod tests;
 
 pub use render::render;
 
