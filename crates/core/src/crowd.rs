@@ -197,7 +197,8 @@ mod tests {
         kit.now = kit.now + Span::seconds(1);
         let second = kit.job("work");
         let third = kit.job("work");
-        let stopping = |node| Write::Stopping { task: TaskId::node(node), why: Stop::Superseded, at: kit.now };
+        let stopping =
+            |node| Write::Stopping { task: TaskId::node(node), why: Stop::Superseded, at: kit.now };
         assert!(kit.writes.contains(&stopping(first)));
         assert!(!kit.writes.contains(&stopping(second)));
         let root = kit.writes.iter().find_map(|write| match write {
@@ -213,7 +214,8 @@ mod tests {
         busy(&mut kit, 1, WhenBusy::CancelRunning);
         kit.job("work");
         kit.job("work");
-        let stops = |kit: &Kit| kit.effects.iter().filter(|effect| matches!(effect, Effect::Stop { .. })).count();
+        let stops =
+            |kit: &Kit| kit.effects.iter().filter(|effect| matches!(effect, Effect::Stop { .. })).count();
         assert_eq!(stops(&kit), 0, "the worker has no slot either");
     }
 

@@ -10,8 +10,8 @@ use crate::model::{
     Retry, Rule, Step, Template, WhenBusy, Work,
 };
 use crate::protocol::{
-    Answer, Command, Declare, Effect, Evaluation, Finish, Heartbeat, Join, Lease, LimitValue, Outcome, Payload,
-    Question, Refusal, Rendered, SetLimit, Submission, Submit, Write,
+    Answer, Command, Declare, Effect, Evaluation, Finish, Heartbeat, Join, Lease, LimitValue, Outcome,
+    Payload, Question, Refusal, Rendered, SetLimit, Submission, Submit, Write,
 };
 use crate::state::State;
 use crate::time::{Moment, Span};
@@ -135,7 +135,12 @@ impl Kit {
 
     // ---- definitions
 
-    pub fn declare(&mut self, flows: Vec<Flow>, actions: Vec<Action>, limits: Option<LimitsDocument>) -> Answer {
+    pub fn declare(
+        &mut self,
+        flows: Vec<Flow>,
+        actions: Vec<Action>,
+        limits: Option<LimitsDocument>,
+    ) -> Answer {
         self.apply(Command::Declare(Declare { flows, actions, limits }))
     }
 

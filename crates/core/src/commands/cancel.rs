@@ -102,7 +102,11 @@ mod tests {
         for index in [2, 0, 4, 3] {
             let item = TaskId::item(each, index);
             assert_eq!(kit.apply(Command::Cancel(item)), Answer::Done);
-            assert_eq!(kit.refused(Command::Cancel(item)), Refusal::UnknownTask(item), "item {index} is gone");
+            assert_eq!(
+                kit.refused(Command::Cancel(item)),
+                Refusal::UnknownTask(item),
+                "item {index} is gone"
+            );
         }
         kit.apply(Command::Resume(Pausable::Node(run)));
         assert_eq!(kit.state(TaskId::item(each, 1)), Some(State::Waiting));

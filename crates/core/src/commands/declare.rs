@@ -45,7 +45,7 @@ impl Core {
     fn pool_still_named(&self, declare: &Declare) -> Option<Name> {
         let limits = declare.limits.as_ref()?;
         let kept = |pool: &Name| limits.pools.iter().any(|kept| kept.name == *pool);
-        let gone = self.catalog.limits.pools.iter().map(|pool| &pool.name).filter(|pool| !kept(pool));
+        let mut gone = self.catalog.limits.pools.iter().map(|pool| &pool.name).filter(|pool| !kept(pool));
         let replaced = |flow: &Flow| declare.flows.iter().any(|new| new.name == flow.name);
         let flows = self.catalog.newest_flows().map(|plan| &*plan.flow).filter(|flow| !replaced(flow));
         let flows: Vec<&Flow> =
@@ -54,14 +54,16 @@ impl Core {
         let actions = self.catalog.policies().filter(|policy| !replaced(&policy.action));
         let actions: Vec<&ActionPolicy> =
             actions.chain(declare.actions.iter().map(|action| &action.policy)).collect();
-        gone.cloned().find(|pool| {
-            let names = |pools: &[(Name, u32)]| pools.iter().any(|(named, _)| named == pool);
+        let is_named = |pool: &&Name| {
+            let names = |pools: &[(Name, u32)]| pools.iter().any(|(named, _)| named == *pool);
+            let limit = self.admission.find(&LimitKey::Pool((*pool).clone()));
             flows.iter().any(|flow| flow.steps.iter().any(|step| names(&step.pools)))
                 || actions.iter().any(|policy| names(&policy.pools))
-                || self.admission.find(&LimitKey::Pool(pool.clone())).is_some_and(|limit| {
+                || limit.is_some_and(|limit| {
                     self.admission.users(limit).any(|class| self.admission.class(class).is_used())
                 })
-        })
+        };
+        gone.find(is_named).cloned()
     }
 
     fn runs(&self) -> impl Iterator<Item = &Run> {
@@ -122,10 +124,7 @@ mod tests {
             "the flow is invalid: step `a` waits for step number 7, which does not exist"
         );
         let circle = bad(vec![step("a"), after("b", vec![0, 3]), after("c", vec![1]), after("d", vec![2])]);
-        assert_eq!(
-            circle.to_string(),
-            "the flow is invalid: steps of `bad` wait for each other in a circle"
-        );
+        assert_eq!(circle.to_string(), "the flow is invalid: steps of `bad` wait for each other in a circle");
         bad(vec![after("a", vec![0])]);
     }
 
@@ -138,14 +137,19 @@ mod tests {
     #[test]
     fn what_did_not_change_is_not_written() {
         let mut kit = Kit::new(1);
-        let all = || (vec![flow("one", vec![step("a")])], vec![action("work", Some(1), &[])], limits(&[("db", 1)]));
+        let all =
+            || (vec![flow("one", vec![step("a")])], vec![action("work", Some(1), &[])], limits(&[("db", 1)]));
         let (flows, actions, pools) = all();
         kit.declare(flows, actions, Some(pools));
         assert_eq!(kit.writes.len(), 3);
         let (flows, actions, pools) = all();
         kit.declare(flows, actions, Some(pools));
         assert_eq!(kit.writes, []);
-        kit.declare(vec![flow("one", vec![step("b")])], vec![action("work", Some(2), &[])], Some(limits(&[])));
+        kit.declare(
+            vec![flow("one", vec![step("b")])],
+            vec![action("work", Some(2), &[])],
+            Some(limits(&[])),
+        );
         assert_eq!(kit.writes.len(), 3);
     }
 

@@ -160,9 +160,6 @@ mod tests {
         let run = kit.run("one");
         kit.answer_step(run, 0, Evaluation::Skipped);
         kit.apply(evaluated(Question::Outputs { run }, Evaluation::Skipped));
-        assert_eq!(
-            kit.ended(run),
-            Some((State::Failed, Some("outputs: unexpected Skipped".to_owned())))
-        );
+        assert_eq!(kit.ended(run), Some((State::Failed, Some("outputs: unexpected Skipped".to_owned()))));
     }
 }

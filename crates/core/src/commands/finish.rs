@@ -81,9 +81,9 @@ impl Core {
 
 #[cfg(test)]
 mod tests {
+    use crate::admission::SlotCounts;
     use crate::ids::{Epoch, NodeId, TaskId};
     use crate::protocol::{Answer, Command, Finish, Lease, Outcome, Payload, Refusal};
-    use crate::admission::SlotCounts;
     use crate::state::State;
     use crate::testkit::{Kit, WORKER};
 

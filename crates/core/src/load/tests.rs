@@ -120,7 +120,12 @@ fn steps_go_on_where_they_were() {
         let ended = state.is_end().then_some(NOW);
         let body = Body::Step(StepBody { index, kind, start_by: None });
         let parent = Some(NodeId(1));
-        row(2 + u64::from(index), parent, body, Life { ended, error: ended.map(|_| "boom".into()), ..Life::new(state) })
+        row(
+            2 + u64::from(index),
+            parent,
+            body,
+            Life { ended, error: ended.map(|_| "boom".into()), ..Life::new(state) },
+        )
     };
     let ended = part(0, StepKind::Nothing, State::Failed);
     let open = part(1, StepKind::Plain { key: None }, State::Waiting);

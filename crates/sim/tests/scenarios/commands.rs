@@ -117,9 +117,11 @@ impl World {
     /// The options that jobs and runs share: `priority=5 in=10s once=key tag=env:prod id=other`.
     fn submit(&mut self, name: &str, words: &mut Words, what: Submission) -> Result<Submit, String> {
         let priority = words.take("priority").map_or(Ok(0), |text| text.parse());
-        let due = words.take("in").map(|text| parse_duration(&text).ok_or("`in` is a duration")).transpose()?;
+        let due =
+            words.take("in").map(|text| parse_duration(&text).ok_or("`in` is a duration")).transpose()?;
         let tag = words.take("tag");
-        let tag = tag.as_ref().and_then(|tag| tag.split_once(':')).map(|(tag, value)| (tag.into(), value.into()));
+        let tag =
+            tag.as_ref().and_then(|tag| tag.split_once(':')).map(|(tag, value)| (tag.into(), value.into()));
         let same = words.take("id").map(|other| self.speech.names.task(&other)).transpose()?;
         let taken = same.and_then(|task| self.core.root_id(task.node));
         Ok(Submit {
@@ -200,8 +202,7 @@ impl World {
         };
         let labels = words.rest().into_iter().map(Name::from).collect();
         let skills = Skills { queues: vec![queue], labels, functions, processes: true };
-        let incarnation =
-            if anew { self.workers.start(&worker) } else { self.workers.incarnation(&worker) };
+        let incarnation = if anew { self.workers.start(&worker) } else { self.workers.incarnation(&worker) };
         self.workers.set_beating(&worker, true)?;
         let slots = SlotCounts { process: slots, io: slots };
         let about = worker.to_string();

@@ -23,9 +23,7 @@ pub fn evaluate(asked: &Asked, store: &mut MemoryStore, now: Moment) -> Evaluati
             let items = &list.as_array().expect("a list")[from as usize..to as usize];
             evaluate_items(&asked.flow, step, &scope(asked, Part::Items(step), store, now), from, items)
         }
-        Question::Outputs { .. } => {
-            evaluate_outputs(&asked.flow, &scope(asked, Part::Outputs, store, now))
-        }
+        Question::Outputs { .. } => evaluate_outputs(&asked.flow, &scope(asked, Part::Outputs, store, now)),
     }
 }
 

@@ -50,7 +50,8 @@ pub fn key(text: &str, names: &Names) -> Result<LimitKey, String> {
 /// `3`; for a rate `5/1s burst=2`; for a quota `5/1d`.
 pub fn value(key: &LimitKey, words: &mut Words) -> Result<LimitValue, String> {
     let text = words.need("a value")?;
-    let burst = words.take("burst").map_or(Ok(1), |burst| burst.parse()).map_err(|_| "a burst is a number")?;
+    let burst =
+        words.take("burst").map_or(Ok(1), |burst| burst.parse()).map_err(|_| "a burst is a number")?;
     let Some((limit, per)) = text.split_once('/') else {
         return text.parse().map(LimitValue::Units).map_err(|_| format!("`{text}` is no value"));
     };

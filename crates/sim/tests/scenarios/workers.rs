@@ -53,9 +53,8 @@ impl Workers {
 
     /// `a` is the newest lease of a task, `a(1.2)` a certain one.
     pub fn lease(&self, task: TaskId, epoch: Option<&str>) -> Result<(Name, Lease), String> {
-        let wanted = |lease: &Lease| {
-            lease.task == task && epoch.is_none_or(|epoch| lease.epoch.to_string() == epoch)
-        };
+        let wanted =
+            |lease: &Lease| lease.task == task && epoch.is_none_or(|epoch| lease.epoch.to_string() == epoch);
         let newest = self.leases.iter().filter(|(lease, _)| wanted(lease)).next_back();
         newest.map(|(lease, worker)| (worker.clone(), *lease)).ok_or_else(|| "it never started".to_owned())
     }

@@ -72,8 +72,7 @@ impl World {
 
     pub fn declare(&mut self, text: &str) -> Result<Answer, String> {
         let document = tidegate_flow::parse(&self.file, text).map_err(|error| error.render(false))?;
-        let functions =
-            document.actions.iter().filter(|action| matches!(action.work, ActionWork::Function));
+        let functions = document.actions.iter().filter(|action| matches!(action.work, ActionWork::Function));
         self.functions.extend(functions.map(|action| action.policy.action.clone()));
         let (flows, actions, limits) = (document.flows, document.actions, document.limits);
         Ok(self.apply(Command::Declare(Declare { flows, actions, limits })))
@@ -114,7 +113,8 @@ impl World {
                     let stored = self.store.payload(lease.task).expect("memory answers");
                     let order = order.or(stored.clone());
                     assert!(order.is_some() && order == stored, "{lease:?} is delivered with its order");
-                    let granted = |write: &Write| matches!(write, Write::Granted { task, .. } if *task == lease.task);
+                    let granted =
+                        |write: &Write| matches!(write, Write::Granted { task, .. } if *task == lease.task);
                     if !output.writes.iter().any(granted) {
                         let name = self.speech.names.name(lease.task);
                         self.speech.say(format!("delivered {name} to {worker} again"));
@@ -136,7 +136,9 @@ impl World {
     /// Goes on until nothing is left to do at this moment.
     pub fn settle(&mut self) {
         for _ in 0..MOST {
-            if self.answers > 0 && let Some(question) = self.questions.pop_front() {
+            if self.answers > 0
+                && let Some(question) = self.questions.pop_front()
+            {
                 self.answers -= usize::from(self.answers < usize::MAX);
                 if let Some(asked) = self.core.asked(question) {
                     let evaluation = evaluate(&asked, &mut self.store, self.now);
