@@ -277,9 +277,8 @@ impl World {
     }
 
     fn declare_more(&mut self, body: &[String]) -> Result<(), String> {
-        match self.declare(&body.join("\n"))? {
-            Answer::Refused(refusal) => self.speech.say(format!("refused: {refusal}")),
-            _ => {}
+        if let Answer::Refused(refusal) = self.declare(&body.join("\n"))? {
+            self.speech.say(format!("refused: {refusal}"));
         }
         Ok(())
     }

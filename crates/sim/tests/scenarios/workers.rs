@@ -55,7 +55,7 @@ impl Workers {
     pub fn lease(&self, task: TaskId, epoch: Option<&str>) -> Result<(Name, Lease), String> {
         let wanted =
             |lease: &Lease| lease.task == task && epoch.is_none_or(|epoch| lease.epoch.to_string() == epoch);
-        let newest = self.leases.iter().filter(|(lease, _)| wanted(lease)).next_back();
+        let newest = self.leases.iter().rfind(|(lease, _)| wanted(lease));
         newest.map(|(lease, worker)| (worker.clone(), *lease)).ok_or_else(|| "it never started".to_owned())
     }
 
