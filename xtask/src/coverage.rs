@@ -54,7 +54,10 @@ fn measure() -> Result<Vec<(String, Lines)>> {
         let Ok(name) = Path::new(&path).strip_prefix(process::workspace_root().join(MEASURED)) else {
             continue;
         };
-        if name.components().any(|part| ["tests", "tests.rs"].iter().any(|test| part.as_os_str() == *test)) {
+        if name
+            .components()
+            .any(|part| ["tests", "tests.rs", "testkit.rs"].iter().any(|test| part.as_os_str() == *test))
+        {
             continue;
         }
         let source = fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))?;

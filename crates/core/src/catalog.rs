@@ -97,6 +97,16 @@ impl Catalog {
         self.flow(name, u32::MAX)
     }
 
+    /// Every flow, in its newest version.
+    pub fn newest_flows(&self) -> impl Iterator<Item = &Plan> {
+        self.flows.values().filter_map(|versions| versions.values().next_back().map(|plan| &**plan))
+    }
+
+    /// What the declared actions say about themselves.
+    pub fn policies(&self) -> impl Iterator<Item = &ActionPolicy> {
+        self.actions.values().map(|action| &action.policy)
+    }
+
     pub fn add_flow(&mut self, version: u32, flow: Arc<Flow>) {
         self.version = self.version.max(version);
         self.flows.entry(flow.name.clone()).or_default().insert(version, Arc::new(Plan::new(flow)));

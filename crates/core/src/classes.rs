@@ -5,7 +5,7 @@ use crate::catalog::{AttemptSource, Source};
 use crate::core::Core;
 use crate::crowd::Entrance;
 use crate::ids::{Name, NodeId, TaskId};
-use crate::nodes::{Kind, Node, RunState};
+use crate::nodes::{Kind, Node, RunState, Segment};
 use crate::time::{Moment, Span};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
@@ -187,7 +187,7 @@ impl Core {
                     let worker = work.running().map(|running| running.worker.clone());
                     (work.class, self.step_source(node, key), worker)
                 }
-                // Items follow when they next ask; what is in flight stays where it is counted.
+                Kind::Loop(_) => return self.move_items_to_new_sources(node, now),
                 _ => return,
             },
             None => return,
@@ -206,6 +206,19 @@ impl Core {
             self.admission.hold(class, worker.as_ref());
             self.set_class(task, class);
         } else {
+            self.step_out(node, now);
+            self.step_in(node);
+        }
+    }
+
+    /// Items that never started stand elsewhere at once. What is in flight stays where it is counted: only the store
+    /// remembers its key.
+    fn move_items_to_new_sources(&mut self, node: NodeId, now: Moment) {
+        let is_old = |segment: &Segment| {
+            let entry = self.classes.entry(segment.class);
+            entry.map(|entry| &*entry.source) != self.step_source(node, &segment.key).as_ref()
+        };
+        if self.loop_of(node).is_some_and(|items| items.segments.values().any(is_old)) {
             self.step_out(node, now);
             self.step_in(node);
         }

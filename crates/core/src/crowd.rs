@@ -197,3 +197,120 @@ impl Core {
         running.collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::ids::TaskId;
+    use crate::model::{WhenBusy, WhenFull};
+    use crate::protocol::{Answer, Command, Effect, Stop, Submit, Write};
+    use crate::state::State;
+    use crate::testkit::{Kit, action, flow, job, rendered, run, step};
+    use crate::time::Span;
+
+    fn busy(kit: &mut Kit, concurrency: u32, when_busy: WhenBusy) {
+        let mut action = action("work", Some(concurrency), &[]);
+        action.policy.when_busy = when_busy;
+        kit.declare(vec![flow("one", vec![step("a")])], vec![action], None);
+    }
+
+    #[test]
+    fn steps_are_neither_replaced_nor_superseded() {
+        for when_busy in [WhenBusy::Replace, WhenBusy::CancelRunning] {
+            let mut kit = Kit::new(9);
+            busy(&mut kit, 1, when_busy);
+            let runs = [kit.run("one"), kit.run("one")];
+            for run in runs {
+                kit.answer_step(run, 0, crate::protocol::Evaluation::Order(rendered(None)));
+            }
+            let newcomer = kit.job("work");
+            let tasks = [runs[0].step(0), runs[1].step(0), newcomer].map(TaskId::node);
+            let states = tasks.map(|task| kit.state(task));
+            assert_eq!(states, [Some(State::Running), Some(State::Waiting), Some(State::Waiting)]);
+            assert!(!kit.effects.iter().any(|effect| matches!(effect, Effect::Stop { .. })));
+        }
+    }
+
+    #[test]
+    fn as_few_as_make_room_are_told_to_stop_longest_first() {
+        let mut kit = Kit::new(9);
+        busy(&mut kit, 2, WhenBusy::CancelRunning);
+        let first = kit.job("work");
+        kit.now = kit.now + Span::seconds(1);
+        let second = kit.job("work");
+        let third = kit.job("work");
+        let stopping =
+            |node| Write::Stopping { task: TaskId::node(node), why: Stop::Superseded, at: kit.now };
+        assert!(kit.writes.contains(&stopping(first)));
+        assert!(!kit.writes.contains(&stopping(second)));
+        let root = kit.writes.iter().find_map(|write| match write {
+            Write::NodeAdded(row) if row.node == third => Some(row.root),
+            _ => None,
+        });
+        assert_eq!(root, Some(first.0), "it takes the place of the first");
+    }
+
+    #[test]
+    fn nobody_is_told_to_stop_while_the_limit_is_paused_or_another_refuses() {
+        let mut kit = Kit::new(1);
+        busy(&mut kit, 1, WhenBusy::CancelRunning);
+        kit.job("work");
+        kit.job("work");
+        let stops =
+            |kit: &Kit| kit.effects.iter().filter(|effect| matches!(effect, Effect::Stop { .. })).count();
+        assert_eq!(stops(&kit), 0, "the worker has no slot either");
+    }
+
+    #[test]
+    fn a_paused_limit_is_busy() {
+        let mut kit = Kit::new(9);
+        busy(&mut kit, 1, WhenBusy::Reject);
+        let key = crate::admission::LimitKey::Action("work".into());
+        let node = kit.job("work");
+        kit.succeed(TaskId::node(node));
+        kit.apply(Command::Pause(crate::protocol::Pausable::Limit(key)));
+        let submit = kit.submit(job("work"));
+        assert!(matches!(kit.apply(Command::Submit(submit)), Answer::Refused(_)));
+    }
+
+    #[test]
+    fn the_best_of_several_gives_its_place_to_who_replaces_them() {
+        let mut kit = Kit::new(9);
+        busy(&mut kit, 1, WhenBusy::Queue);
+        kit.job("work");
+        let low = kit.job("work");
+        let high = Submit { priority: 5, ..kit.submit(job("work")) };
+        let high = kit.accepted(high);
+        busy(&mut kit, 1, WhenBusy::Replace);
+        let newcomer = kit.job("work");
+        for node in [low, high] {
+            assert_eq!(kit.ended(node).map(|(state, _)| state), Some(State::Replaced));
+        }
+        let root = |write: &Write| matches!(write, Write::NodeAdded(row) if row.node == newcomer && row.root == high.0);
+        assert!(kit.writes.iter().any(root));
+    }
+
+    #[test]
+    fn runs_have_a_crowd_of_their_own() {
+        let mut kit = Kit::new(9);
+        let mut one = flow("one", vec![step("a")]);
+        (one.concurrency, one.when_busy) = (Some(1), WhenBusy::CancelRunning);
+        kit.declare(vec![one], Vec::new(), None);
+        let first = kit.run("one");
+        let second = kit.submit(run("one"));
+        kit.accepted(second);
+        assert_eq!(kit.ended(first).map(|(state, _)| state), Some(State::Cancelled), "nothing of it ran yet");
+    }
+
+    #[test]
+    fn the_oldest_of_a_full_line_is_dropped_even_if_it_is_scheduled() {
+        let mut kit = Kit::new(0);
+        let mut work = action("work", None, &[]);
+        (work.policy.line.max_length, work.policy.line.when_full) = (1, WhenFull::DropOldest);
+        kit.declare(Vec::new(), vec![work], None);
+        let due = Some(kit.now + Span::hours(1));
+        let later = Submit { due, ..kit.submit(job("work")) };
+        let later = kit.accepted(later);
+        kit.job("work");
+        assert_eq!(kit.ended(later).map(|(state, _)| state), Some(State::Refused));
+    }
+}

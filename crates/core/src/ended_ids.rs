@@ -43,7 +43,7 @@ impl Core {
 
     /// The open node that was submitted under an id.
     pub fn node_of(&self, id: RunId) -> Option<NodeId> {
-        self.by_id.get(&id).copied().filter(|node| self.nodes.contains_key(node))
+        self.by_id.get(&id).copied().filter(|node| self.nodes.get(node).is_some())
     }
 }
 

@@ -124,3 +124,71 @@ impl Core {
         self.admission.remove_worker(name, now);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::ids::TaskId;
+    use crate::protocol::{Answer, Command, Refusal};
+    use crate::state::State;
+    use crate::testkit::{Kit, WORKER};
+    use crate::time::Span;
+
+    #[test]
+    fn a_silent_worker_gets_nothing_new_and_keeps_what_it_has_until_that_ends() {
+        let mut kit = Kit::new(2);
+        kit.now = kit.now + Span::seconds(10);
+        let job = TaskId::node(kit.job("work"));
+        kit.advance(Span::seconds(20));
+        assert_eq!(kit.state(job), Some(State::Running), "its lease has ten seconds left");
+        let second = TaskId::node(kit.job("work"));
+        assert_eq!(kit.state(second), Some(State::Waiting));
+        assert!(matches!(kit.heartbeat(WORKER, 1, vec![]), Answer::Refused(Refusal::UnknownWorker(_))));
+        kit.succeed(job);
+        assert_eq!(kit.core.next_wake(), Some(kit.now + Span::hours(1)), "only `start_within`");
+    }
+
+    #[test]
+    fn patience_begins_only_when_the_core_was_very_late() {
+        for (late, patient) in [(9_999, false), (10_000, true)] {
+            let mut kit = Kit::new(1);
+            let job = TaskId::node(kit.job("work"));
+            let first = kit.lease(job);
+            kit.advance(Span::seconds(30) + Span::millis(late));
+            assert_eq!(kit.core.is_live(first), patient, "late by {late}");
+            if patient {
+                let quiet = kit.now + Span::seconds(10);
+                assert_eq!(kit.core.next_wake(), Some(quiet));
+                kit.advance(Span::seconds(10));
+                assert!(!kit.core.is_live(first));
+            }
+        }
+    }
+
+    #[test]
+    fn losses_are_counted_one_by_one_and_patience_is_free() {
+        let mut kit = Kit::new(1);
+        let job = kit.job("work");
+        for incarnation in 2..5 {
+            kit.join(WORKER, incarnation, 1);
+            assert_eq!(kit.ended(job), None, "three losses are borne");
+        }
+        let lease = kit.lease(TaskId::node(job));
+        kit.advance(Span::seconds(50));
+        kit.heartbeat(WORKER, 4, Vec::new());
+        kit.advance(Span::seconds(10));
+        assert!(!kit.core.is_live(lease), "lost, and nobody's fault");
+        assert_eq!(kit.ended(job), None);
+        kit.join(WORKER, 5, 1);
+        let error = Some("its worker was lost 4 times".to_owned());
+        assert_eq!(kit.ended(job), Some((State::Failed, error)));
+    }
+
+    #[test]
+    fn time_never_goes_back() {
+        let mut kit = Kit::new(1);
+        let first = kit.core.now();
+        kit.now = first - Span::seconds(5);
+        kit.apply(Command::Wake);
+        assert_eq!(kit.core.now(), first);
+    }
+}

@@ -28,6 +28,8 @@ pub mod planted;
 mod progress;
 pub mod protocol;
 pub mod state;
+#[cfg(test)]
+mod testkit;
 pub mod time;
 mod timers;
 mod workers;

@@ -15,6 +15,9 @@ use crate::state::State;
 use crate::time::Moment;
 use crate::timers::Alarm;
 
+#[cfg(test)]
+mod tests;
+
 impl Core {
     /// The core that goes on from here. It may have something to write and to do at once.
     pub fn load(snapshot: Snapshot, incarnation: u32, now: Moment) -> Core {

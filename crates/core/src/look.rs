@@ -40,7 +40,7 @@ impl Core {
     /// Everything that waits, best-ranked first.
     pub fn waiting(&self) -> Vec<Waiting> {
         let mut ranked: Vec<_> = self.admission.classes().flat_map(|(_, class)| class.ranges()).collect();
-        for (&node, record) in &self.nodes {
+        for (node, record) in self.nodes.iter() {
             let outside = self.outside_of_lines(node, record);
             ranked.extend(outside.into_iter().map(|(task, count)| (self.rank(task), count)));
         }

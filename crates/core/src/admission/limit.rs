@@ -155,7 +155,7 @@ impl Limit {
     }
 
     /// Units that nobody has, at `now`. May be negative after a capacity was lowered. Not asked of slots.
-    pub(super) fn unused(&self, now: Moment) -> i64 {
+    pub(crate) fn unused(&self, now: Moment) -> i64 {
         match &self.gauge {
             Gauge::Units { capacity, used } => clamp(*capacity) - clamp(*used),
             Gauge::Rate(rate) => i64::from(rate.available(now)),
@@ -171,6 +171,15 @@ impl Limit {
             Gauge::Rate(rate) => u64::from(rate.policy().burst),
             Gauge::Quota(quota) => u64::from(quota.policy().limit),
             Gauge::Slots(_) => 0,
+        }
+    }
+
+    /// Whether nothing at all can be had of it.
+    pub fn is_closed(&self) -> bool {
+        match &self.gauge {
+            Gauge::Rate(rate) => rate.policy().limit == 0,
+            Gauge::Units { .. } | Gauge::Quota(_) => self.capacity() == 0,
+            Gauge::Slots(_) => false,
         }
     }
 

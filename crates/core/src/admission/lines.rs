@@ -169,7 +169,7 @@ impl Admission {
         limit.paused
             || match (&limit.key, &limit.gauge) {
                 (LimitKey::Slot(need), _) => !self.slots.may_run(need),
-                (_, Gauge::Rate(rate)) => rate.policy().limit == 0 || rate.policy().burst < units,
+                (_, Gauge::Rate(rate)) => limit.is_closed() || rate.policy().burst < units,
                 _ => limit.capacity() < u64::from(units),
             }
     }

@@ -133,9 +133,9 @@ impl Admission {
         self.limit(id).unused(now) - before.sum::<i64>()
     }
 
-    /// Heads that stand at a limit before this rank.
-    pub(crate) fn standing_before(&self, id: LimitId, rank: Rank) -> u64 {
-        self.limit(id).line.range(..rank).count() as u64
+    /// Heads of other classes that stand at a limit before this rank.
+    pub(crate) fn others_before(&self, id: LimitId, own: ClassId, rank: Rank) -> u64 {
+        self.limit(id).line.range(..rank).filter(|(_, class)| **class != own).count() as u64
     }
 
     /// The worker for a head of that rank, after all better-ranked heads in lines for slots have chosen.

@@ -64,3 +64,54 @@ impl Core {
         true
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::ids::{NodeId, TaskId};
+    use crate::model::OnFailure;
+    use crate::protocol::{Answer, Command, Evaluation, Pausable, Refusal};
+    use crate::state::State;
+    use crate::testkit::{Kit, flow, looping, rendered, step};
+
+    #[test]
+    fn what_is_not_open_cannot_be_cancelled() {
+        let mut kit = Kit::new(1);
+        kit.declare(vec![flow("one", vec![step("a")])], Vec::new(), None);
+        let job = kit.job("work");
+        let run = kit.run("one");
+        kit.answer_step(run, 0, Evaluation::Order(rendered(None)));
+        let nobody = [
+            TaskId::node(NodeId(99)),
+            TaskId::item(NodeId(99), 0),
+            TaskId::item(job, 0),
+            TaskId::item(run, 0),
+            TaskId::item(run.step(0), 0),
+        ];
+        for task in nobody {
+            assert_eq!(kit.refused(Command::Cancel(task)), Refusal::UnknownTask(task));
+        }
+    }
+
+    #[test]
+    fn items_of_a_paused_loop_are_taken_out_of_the_middle() {
+        let mut kit = Kit::new(0);
+        kit.declare(vec![flow("big", vec![looping("all", None, OnFailure::STOP)])], Vec::new(), None);
+        let run = kit.run("big");
+        let each = kit.answer_loop(run, 0, 5);
+        kit.apply(Command::Pause(Pausable::Node(run)));
+        for index in [2, 0, 4, 3] {
+            let item = TaskId::item(each, index);
+            assert_eq!(kit.apply(Command::Cancel(item)), Answer::Done);
+            assert_eq!(
+                kit.refused(Command::Cancel(item)),
+                Refusal::UnknownTask(item),
+                "item {index} is gone"
+            );
+        }
+        kit.apply(Command::Resume(Pausable::Node(run)));
+        assert_eq!(kit.state(TaskId::item(each, 1)), Some(State::Waiting));
+        kit.join("v", 1, 9);
+        kit.succeed(TaskId::item(each, 1));
+        assert_eq!(kit.ended(each), Some((State::Succeeded, None)));
+    }
+}

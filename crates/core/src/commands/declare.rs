@@ -1,7 +1,10 @@
 //! Definitions are declared: flows, actions, limits. What is running counts at once where it now belongs.
 
+use crate::admission::LimitKey;
 use crate::core::Core;
-use crate::model::Flow;
+use crate::ids::Name;
+use crate::model::{ActionPolicy, Flow};
+use crate::nodes::{Node, Run};
 use crate::protocol::{Answer, Declare, DeclaredRow, Refusal, Write};
 use crate::time::Moment;
 use std::sync::Arc;
@@ -10,6 +13,9 @@ impl Core {
     pub(crate) fn declare(&mut self, declare: Declare, now: Moment) -> Result<Answer, Refusal> {
         for flow in &declare.flows {
             check_flow(flow)?;
+        }
+        if let Some(pool) = self.pool_still_named(&declare) {
+            return Err(Refusal::StillNamed(LimitKey::Pool(pool).to_string()));
         }
         for flow in declare.flows {
             let unchanged =
@@ -32,6 +38,36 @@ impl Core {
         }
         self.resolve_anew(now);
         Ok(Answer::Done)
+    }
+
+    /// A pool that would disappear although somebody needs it: a flow or action as it then is, a run on the version it
+    /// started with, or a task that waits or runs.
+    fn pool_still_named(&self, declare: &Declare) -> Option<Name> {
+        let limits = declare.limits.as_ref()?;
+        let kept = |pool: &Name| limits.pools.iter().any(|kept| kept.name == *pool);
+        let mut gone = self.catalog.limits.pools.iter().map(|pool| &pool.name).filter(|pool| !kept(pool));
+        let replaced = |flow: &Flow| declare.flows.iter().any(|new| new.name == flow.name);
+        let flows = self.catalog.newest_flows().map(|plan| &*plan.flow).filter(|flow| !replaced(flow));
+        let flows: Vec<&Flow> =
+            flows.chain(&declare.flows).chain(self.runs().map(|run| &*run.plan.flow)).collect();
+        let replaced = |action: &Name| declare.actions.iter().any(|new| new.policy.action == *action);
+        let actions = self.catalog.policies().filter(|policy| !replaced(&policy.action));
+        let actions: Vec<&ActionPolicy> =
+            actions.chain(declare.actions.iter().map(|action| &action.policy)).collect();
+        let is_named = |pool: &&Name| {
+            let names = |pools: &[(Name, u32)]| pools.iter().any(|(named, _)| named == *pool);
+            let limit = self.admission.find(&LimitKey::Pool((*pool).clone()));
+            flows.iter().any(|flow| flow.steps.iter().any(|step| names(&step.pools)))
+                || actions.iter().any(|policy| names(&policy.pools))
+                || limit.is_some_and(|limit| {
+                    self.admission.users(limit).any(|class| self.admission.class(class).is_used())
+                })
+        };
+        gone.find(is_named).cloned()
+    }
+
+    fn runs(&self) -> impl Iterator<Item = &Run> {
+        self.nodes.iter().filter_map(|(_, node)| node.run())
     }
 }
 
@@ -63,5 +99,70 @@ fn check_flow(flow: &Flow) -> Result<(), Refusal> {
         bad(format!("steps of `{}` wait for each other in a circle", flow.name))
     } else {
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::model::Step;
+    use crate::protocol::{Answer, Command, Declare, Refusal};
+    use crate::testkit::{Kit, action, flow, limits, step};
+
+    fn bad(steps: Vec<Step>) -> Refusal {
+        let flows = vec![flow("good", vec![step("a")]), flow("bad", steps)];
+        let refused = Kit::new(1).refused(Command::Declare(Declare { flows, ..Declare::default() }));
+        assert!(matches!(refused, Refusal::BadFlow(_)), "{refused:?}");
+        refused
+    }
+
+    #[test]
+    fn flows_that_cannot_end_are_refused_with_everything_declared_beside_them() {
+        let after = |name, after| Step { after, ..step(name) };
+        let lost = bad(vec![after("a", vec![7])]);
+        assert_eq!(
+            lost.to_string(),
+            "the flow is invalid: step `a` waits for step number 7, which does not exist"
+        );
+        let circle = bad(vec![step("a"), after("b", vec![0, 3]), after("c", vec![1]), after("d", vec![2])]);
+        assert_eq!(circle.to_string(), "the flow is invalid: steps of `bad` wait for each other in a circle");
+        bad(vec![after("a", vec![0])]);
+    }
+
+    #[test]
+    fn a_step_may_name_another_twice() {
+        let steps = vec![step("a"), Step { after: vec![0, 0], ..step("b") }];
+        assert_eq!(Kit::new(1).declare(vec![flow("one", steps)], Vec::new(), None), Answer::Done);
+    }
+
+    #[test]
+    fn what_did_not_change_is_not_written() {
+        let mut kit = Kit::new(1);
+        let all =
+            || (vec![flow("one", vec![step("a")])], vec![action("work", Some(1), &[])], limits(&[("db", 1)]));
+        let (flows, actions, pools) = all();
+        kit.declare(flows, actions, Some(pools));
+        assert_eq!(kit.writes.len(), 3);
+        let (flows, actions, pools) = all();
+        kit.declare(flows, actions, Some(pools));
+        assert_eq!(kit.writes, []);
+        kit.declare(
+            vec![flow("one", vec![step("b")])],
+            vec![action("work", Some(2), &[])],
+            Some(limits(&[])),
+        );
+        assert_eq!(kit.writes.len(), 3);
+    }
+
+    #[test]
+    fn a_pool_that_only_an_old_version_names_stays_while_that_runs() {
+        let mut kit = Kit::new(1);
+        let old = Step { pools: vec![("db".into(), 1)], ..step("a") };
+        kit.declare(vec![flow("one", vec![old])], Vec::new(), Some(limits(&[("db", 1)])));
+        let run = kit.run("one");
+        kit.declare(vec![flow("one", vec![step("a")])], Vec::new(), None);
+        let without = || Command::Declare(Declare { limits: Some(limits(&[])), ..Declare::default() });
+        assert_eq!(kit.refused(without()), Refusal::StillNamed("pool:db".to_owned()));
+        kit.apply(Command::Cancel(crate::ids::TaskId::node(run)));
+        assert_eq!(kit.apply(without()), Answer::Done);
     }
 }

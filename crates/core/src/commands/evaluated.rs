@@ -64,3 +64,102 @@ impl Core {
         self.loop_may_be_done(node, now);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::model::{OnFailure, Work};
+    use crate::protocol::{Answer, Command, Evaluation, Payload, Question, Refusal};
+    use crate::state::State;
+    use crate::testkit::{Kit, doing, flow, looping, rendered, step, template};
+    use crate::time::Moment;
+
+    fn evaluated(question: Question, evaluation: Evaluation) -> Command {
+        Command::Evaluated { question, evaluation }
+    }
+
+    #[test]
+    fn only_what_was_asked_is_answered_and_only_once() {
+        let mut kit = Kit::new(1);
+        let mut one = flow("one", vec![step("a")]);
+        one.outputs = Some(template());
+        kit.declare(vec![one], Vec::new(), None);
+        let run = kit.run("one");
+        let order = || Evaluation::Order(rendered(None));
+        let nobody_asked = [
+            Question::Step { run, step: 1 },
+            Question::Step { run: run.step(0), step: 0 },
+            Question::Items { step: run.step(0), from: 0, to: 1 },
+            Question::Outputs { run },
+        ];
+        for question in nobody_asked {
+            assert_eq!(kit.refused(evaluated(question, order())), Refusal::NotAsked, "{question:?}");
+        }
+        let asked = Question::Step { run, step: 0 };
+        assert_eq!(kit.apply(evaluated(asked, order())), Answer::Done);
+        assert_eq!(kit.refused(evaluated(asked, order())), Refusal::NotAsked, "it was answered");
+    }
+
+    #[test]
+    fn a_step_whose_templates_gave_something_else_fails() {
+        let sub = doing("a", Work::Flow { flow: "one".into(), inputs: template() });
+        let wait = doing("a", Work::Wait(template()));
+        let list = || Evaluation::List { items: Payload::new("[]"), count: 0 };
+        let order = || Evaluation::Order(rendered(None));
+        let wrong = [
+            (step("a"), list()),
+            (step("a"), Evaluation::Until(Moment(0))),
+            (step("a"), Evaluation::SubFlow { inputs: Payload::null() }),
+            (looping("a", None, OnFailure::STOP), order()),
+            (sub.clone(), order()),
+            (wait.clone(), order()),
+            (wait, Evaluation::Outputs(Payload::null())),
+            (sub, Evaluation::Until(Moment(0))),
+        ];
+        for (step, evaluation) in wrong {
+            let mut kit = Kit::new(1);
+            kit.declare(vec![flow("one", vec![step])], Vec::new(), None);
+            let run = kit.run("one");
+            kit.answer_step(run, 0, evaluation);
+            let (state, error) = kit.ended(run.step(0)).expect("it failed");
+            assert_eq!(state, State::Failed);
+            assert!(error.is_some_and(|error| error.starts_with("its templates gave something else")));
+            assert_eq!(kit.ended(run).map(|(state, _)| state), Some(State::Failed));
+        }
+    }
+
+    #[test]
+    fn a_slice_that_is_not_whole_ends_the_loop() {
+        let wrong = [
+            (Evaluation::Items(vec![rendered(None)]), "its items cannot be rendered: Items"),
+            (Evaluation::Skipped, "its items cannot be rendered: Skipped"),
+            (Evaluation::Failed { error: "no such name".to_owned() }, "no such name"),
+        ];
+        for (evaluation, said) in wrong {
+            let mut kit = Kit::new(1);
+            kit.declare(vec![flow("one", vec![looping("a", None, OnFailure::STOP)])], Vec::new(), None);
+            let run = kit.run("one");
+            kit.answer_step(run, 0, Evaluation::List { items: Payload::new("[1, 2]"), count: 2 });
+            let step = run.step(0);
+            let not_the_slice = Question::Items { step, from: 1, to: 2 };
+            assert_eq!(kit.refused(evaluated(not_the_slice, Evaluation::Skipped)), Refusal::NotAsked);
+            let question = Question::Items { step, from: 0, to: 2 };
+            kit.apply(evaluated(question, evaluation.clone()));
+            let (state, error) = kit.ended(step).expect("it failed");
+            assert_eq!(state, State::Failed);
+            assert!(error.is_some_and(|error| error.starts_with(said)), "{said}");
+            assert_eq!(kit.refused(evaluated(question, evaluation)), Refusal::NotAsked);
+        }
+    }
+
+    #[test]
+    fn outputs_that_are_none_fail_the_run() {
+        let mut kit = Kit::new(1);
+        let mut one = flow("one", vec![step("a")]);
+        one.outputs = Some(template());
+        kit.declare(vec![one], Vec::new(), None);
+        let run = kit.run("one");
+        kit.answer_step(run, 0, Evaluation::Skipped);
+        kit.apply(evaluated(Question::Outputs { run }, Evaluation::Skipped));
+        assert_eq!(kit.ended(run), Some((State::Failed, Some("outputs: unexpected Skipped".to_owned()))));
+    }
+}

@@ -78,3 +78,63 @@ impl Core {
         self.conclude(task, tally, verdict, now);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::admission::SlotCounts;
+    use crate::ids::{Epoch, NodeId, TaskId};
+    use crate::protocol::{Answer, Command, Finish, Lease, Outcome, Payload, Refusal};
+    use crate::state::State;
+    use crate::testkit::{Kit, WORKER};
+
+    fn finish(lease: Lease, outcome: Outcome) -> Command {
+        Command::Finish(Finish { worker: WORKER.into(), lease, outcome, offer: None })
+    }
+
+    #[test]
+    fn only_the_live_lease_counts_and_only_once() {
+        let mut kit = Kit::new(1);
+        let (job, waiting) = (TaskId::node(kit.job("work")), TaskId::node(kit.job("work")));
+        let lease = kit.lease(job);
+        let good = || Outcome::Succeeded(Payload::null());
+        let others = [
+            Lease { epoch: Epoch { grant: lease.epoch.grant + 1, ..lease.epoch }, ..lease },
+            Lease { epoch: Epoch { incarnation: 0, ..lease.epoch }, ..lease },
+            Lease { task: waiting, ..lease },
+            Lease { task: TaskId::item(job.node, 0), ..lease },
+            Lease { task: TaskId::node(NodeId(99)), ..lease },
+        ];
+        for other in others {
+            assert_eq!(kit.refused(finish(other, good())), Refusal::Stale, "{other:?}");
+            assert!(!kit.core.is_live(other));
+        }
+        assert!(kit.core.is_live(lease));
+        kit.succeed(job);
+        assert_eq!(kit.refused(finish(lease, good())), Refusal::Stale);
+    }
+
+    #[test]
+    fn an_offer_counts_even_if_the_report_is_too_late() {
+        let mut kit = Kit::new(1);
+        let job = TaskId::node(kit.job("work"));
+        let second = kit.job("work");
+        let lease = Lease { epoch: Epoch { incarnation: 0, grant: 0 }, task: job };
+        let offer = Some(SlotCounts { process: 2, io: 2 });
+        let late = Finish { worker: WORKER.into(), lease, outcome: Outcome::Stopped, offer };
+        assert_eq!(kit.apply(Command::Finish(late)), Answer::Refused(Refusal::Stale));
+        assert_eq!(kit.state(TaskId::node(second)), Some(State::Running));
+    }
+
+    #[test]
+    fn one_that_stopped_without_being_told_is_tried_again() {
+        let mut kit = Kit::new(1);
+        let job = TaskId::node(kit.job("work"));
+        let first = kit.lease(job);
+        assert_eq!(kit.finish(first, Outcome::Stopped), Answer::Done);
+        let second = kit.lease(job);
+        assert!(second.epoch > first.epoch);
+        let failed = Outcome::Failed { error: "boom".to_owned(), output: None };
+        assert_eq!(kit.finish(second, failed), Answer::Done);
+        assert_eq!(kit.ended(job.node), Some((State::Failed, Some("boom".to_owned()))));
+    }
+}

@@ -87,3 +87,61 @@ impl Core {
         self.workers.check_at(name, at);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::ids::TaskId;
+    use crate::protocol::{Answer, Command, Effect, Heartbeat, Refusal, Renewal, Write};
+    use crate::testkit::{Kit, WORKER};
+    use crate::time::Span;
+
+    #[test]
+    fn only_the_incarnation_that_joined_is_heard() {
+        let mut kit = Kit::new(1);
+        for (worker, incarnation) in [("nobody", 1), (WORKER, 0), (WORKER, 2)] {
+            let heartbeat = Heartbeat { worker: worker.into(), incarnation, has: Vec::new() };
+            let refusal = kit.refused(Command::Heartbeat(heartbeat));
+            assert_eq!(refusal, Refusal::UnknownWorker(worker.into()));
+        }
+    }
+
+    #[test]
+    fn a_lease_that_ran_out_is_not_brought_back() {
+        let mut kit = Kit::new(1);
+        let job = TaskId::node(kit.job("work"));
+        let lease = kit.lease(job);
+        // Nobody woke the core meanwhile, and it is not late enough to be patient.
+        kit.now = kit.now + Span::seconds(31);
+        let stop = Renewal { renewed: Vec::new(), stop: vec![lease] };
+        assert_eq!(kit.heartbeat(WORKER, 1, vec![lease]), Answer::Renewal(stop));
+        assert!(kit.lease(job).epoch > lease.epoch, "it was given out anew");
+    }
+
+    #[test]
+    fn what_is_delivered_again_lasts_no_longer() {
+        let mut kit = Kit::new(1);
+        let job = TaskId::node(kit.job("work"));
+        let (lease, granted) = (kit.lease(job), kit.now);
+        for _ in 0..5 {
+            kit.now = kit.now + Span::seconds(1);
+            kit.heartbeat(WORKER, 1, Vec::new());
+            assert_eq!(kit.writes, [], "nothing is renewed");
+        }
+        let delivered = kit.effects.iter().filter_map(|effect| match effect {
+            Effect::Deliver { lease, at, number, .. } => Some((*lease, *at, *number)),
+            _ => None,
+        });
+        assert_eq!(delivered.collect::<Vec<_>>(), [(lease, granted, 1); 3], "after every second list");
+    }
+
+    #[test]
+    fn leases_of_one_length_are_renewed_in_one_write() {
+        let mut kit = Kit::new(2);
+        let jobs = [kit.job("work"), kit.job("work")];
+        let leases = jobs.map(|job| kit.lease(TaskId::node(job))).to_vec();
+        kit.now = kit.now + Span::seconds(5);
+        kit.heartbeat(WORKER, 1, leases.clone());
+        assert_eq!(kit.writes, [Write::Renewed { leases, until: kit.now + Span::seconds(30) }]);
+        assert_eq!(kit.core.next_wake(), Some(kit.now + Span::seconds(30)));
+    }
+}

@@ -28,3 +28,30 @@ impl Core {
         Ok(Answer::Done)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::ids::TaskId;
+    use crate::protocol::Answer;
+    use crate::testkit::{Kit, WORKER};
+    use crate::time::Span;
+
+    #[test]
+    fn who_comes_back_keeps_what_it_has_and_is_heard_of() {
+        let mut kit = Kit::new(1);
+        let job = TaskId::node(kit.job("work"));
+        let lease = kit.lease(job);
+        kit.now = kit.now + Span::seconds(20);
+        kit.heartbeat(WORKER, 1, vec![lease]);
+        kit.now = kit.now + Span::seconds(20);
+        kit.join(WORKER, 1, 3);
+        assert!(kit.core.is_live(lease));
+        kit.advance(Span::seconds(9));
+        assert!(kit.core.is_live(lease), "its lease has one second left");
+        assert!(matches!(kit.heartbeat(WORKER, 1, vec![lease]), Answer::Renewal(_)));
+        kit.advance(Span::seconds(29));
+        assert!(matches!(kit.heartbeat(WORKER, 1, vec![lease]), Answer::Renewal(_)), "it is still connected");
+        let (second, third) = (kit.job("work"), kit.job("work"));
+        assert_ne!(kit.lease(TaskId::node(second)), kit.lease(TaskId::node(third)), "it has three slots now");
+    }
+}

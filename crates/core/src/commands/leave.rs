@@ -14,3 +14,20 @@ impl Core {
         Ok(Answer::Done)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::protocol::{Answer, Command, Leave, Refusal};
+    use crate::testkit::{Kit, WORKER};
+
+    #[test]
+    fn only_who_is_there_can_leave() {
+        let mut kit = Kit::new(1);
+        let leave = |worker: &str, incarnation| Command::Leave(Leave { worker: worker.into(), incarnation });
+        assert_eq!(kit.refused(leave(WORKER, 2)), Refusal::UnknownWorker(WORKER.into()));
+        assert_eq!(kit.refused(leave("v", 1)), Refusal::UnknownWorker("v".into()));
+        assert_eq!(kit.apply(leave(WORKER, 1)), Answer::Done);
+        assert_eq!(kit.refused(leave(WORKER, 1)), Refusal::UnknownWorker(WORKER.into()));
+        assert_eq!(kit.core.next_wake(), None, "nobody is watched any more");
+    }
+}

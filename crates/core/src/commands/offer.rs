@@ -28,3 +28,35 @@ impl Core {
         self.write(Write::WorkerJoined(Box::new(row)));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::admission::SlotCounts;
+    use crate::ids::TaskId;
+    use crate::protocol::{Answer, Command, Refusal};
+    use crate::state::State;
+    use crate::testkit::{Kit, WORKER};
+    use crate::time::Span;
+
+    fn offer(worker: &str, slots: u32) -> Command {
+        Command::Offer { worker: worker.into(), slots: SlotCounts { process: slots, io: slots } }
+    }
+
+    #[test]
+    fn an_offer_is_written_only_if_it_changes_something() {
+        let mut kit = Kit::new(1);
+        assert_eq!(kit.apply(offer(WORKER, 1)), Answer::Done);
+        assert_eq!(kit.writes, []);
+        kit.apply(offer(WORKER, 2));
+        assert_eq!(kit.writes.len(), 1);
+    }
+
+    #[test]
+    fn who_was_silent_for_too_long_has_to_join_again() {
+        let mut kit = Kit::new(0);
+        let job = TaskId::node(kit.job("work"));
+        kit.advance(Span::seconds(30));
+        assert_eq!(kit.refused(offer(WORKER, 1)), Refusal::UnknownWorker(WORKER.into()));
+        assert_eq!(kit.state(job), Some(State::Waiting));
+    }
+}

@@ -59,3 +59,35 @@ impl Core {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::ids::{NodeId, TaskId};
+    use crate::protocol::{Answer, Command, Evaluation, Pausable, Refusal};
+    use crate::testkit::{Kit, flow, rendered, step};
+
+    #[test]
+    fn only_jobs_and_runs_can_be_paused() {
+        let mut kit = Kit::new(1);
+        kit.declare(vec![flow("one", vec![step("a")])], Vec::new(), None);
+        let run = kit.run("one");
+        kit.answer_step(run, 0, Evaluation::Order(rendered(None)));
+        for node in [run.step(0), NodeId(99)] {
+            let unknown = Refusal::UnknownTask(TaskId::node(node));
+            assert_eq!(kit.refused(Command::Pause(Pausable::Node(node))), unknown);
+            assert_eq!(kit.refused(Command::Resume(Pausable::Node(node))), unknown);
+        }
+    }
+
+    #[test]
+    fn pausing_what_is_paused_writes_nothing() {
+        let mut kit = Kit::new(0);
+        let job = kit.job("work");
+        for paused in [Command::Pause as fn(_) -> _, Command::Resume] {
+            assert_eq!(kit.apply(paused(Pausable::Node(job))), Answer::Done);
+            assert_eq!(kit.writes.len(), 1);
+            assert_eq!(kit.apply(paused(Pausable::Node(job))), Answer::Done);
+            assert_eq!(kit.writes, []);
+        }
+    }
+}

@@ -36,3 +36,28 @@ impl Core {
         Ok(Answer::Done)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::ids::{NodeId, TaskId};
+    use crate::model::Work;
+    use crate::protocol::{Answer, Command, Evaluation, Payload, Refusal, Write};
+    use crate::testkit::{Kit, doing, flow, step, template};
+
+    #[test]
+    fn only_roots_have_a_priority_of_their_own_and_all_inside_follow() {
+        let mut kit = Kit::new(1);
+        let sub = doing("sub", Work::Flow { flow: "inner".into(), inputs: template() });
+        kit.declare(vec![flow("inner", vec![step("a")]), flow("outer", vec![sub])], Vec::new(), None);
+        let run = kit.run("outer");
+        kit.answer_step(run, 0, Evaluation::SubFlow { inputs: Payload::new("{}") });
+        let inner = NodeId(run.0 + 2);
+        for node in [inner, run.step(0), NodeId(99)] {
+            let refusal = kit.refused(Command::SetPriority { node, priority: 1 });
+            assert_eq!(refusal, Refusal::UnknownTask(TaskId::node(node)));
+        }
+        assert_eq!(kit.apply(Command::SetPriority { node: run, priority: 7 }), Answer::Done);
+        let ranked = |node| Write::Ranked { node, priority: 7, root: run.0 };
+        assert_eq!(kit.writes, [ranked(run), ranked(inner)]);
+    }
+}

@@ -265,3 +265,105 @@ impl LimitKey {
         matches!(self, LimitKey::Flow { .. } | LimitKey::Action(_) | LimitKey::ActionKey { .. })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::ids::TaskId;
+    use crate::model::{Action, ActionPolicy, Each, RatePolicy, WhenBusy, WhenExhausted};
+    use crate::protocol::{Answer, Command, Payload, Refusal, Submission, Submit};
+    use crate::state::State;
+    use crate::testkit::{Kit, action, flow, job, limits, run, step};
+    use crate::time::Span;
+
+    #[test]
+    fn every_reason_to_refuse() {
+        let mut kit = Kit::new(1);
+        let lost = action("lost", None, &[("nowhere", 1)]);
+        let wide = action("wide", None, &[("db", 2), ("db", 1)]);
+        let rejects = |name| {
+            let mut action = action(name, Some(1), &[]);
+            action.policy.when_busy = WhenBusy::Reject;
+            action
+        };
+        let mut full = action("keyed", Some(1), &[]);
+        full.policy.line.max_length = 0;
+        kit.declare(Vec::new(), vec![lost, wide, rejects("other"), full], Some(limits(&[("db", 2)])));
+        kit.job("other");
+        let cases = [
+            (run("nothing"), Refusal::UnknownFlow("nothing".into())),
+            (job("lost"), Refusal::UnknownPool("nowhere".into())),
+            (job("wide"), Refusal::TooWide { limit: "pool:db".to_owned(), units: 3, capacity: 2 }),
+            (job("other"), Refusal::Busy { limit: "action:other".to_owned() }),
+            (job("keyed"), Refusal::LineFull { action: "keyed".into(), max_length: 0 }),
+        ];
+        for (what, refusal) in cases {
+            let submit = kit.submit(what);
+            assert_eq!(kit.refused(Command::Submit(submit)), refusal);
+        }
+    }
+
+    #[test]
+    fn what_costs_more_than_a_burst_never_starts() {
+        let mut kit = Kit::new(1);
+        let rate = RatePolicy { limit: 1, per: Span::seconds(1), burst: 0, when_busy: WhenExhausted::Wait };
+        let policy = |name: &str, rate| ActionPolicy {
+            each: Each { rate: Some(rate), ..Each::default() },
+            ..ActionPolicy::silent(name.into())
+        };
+        let paced = Action { policy: policy("work", rate), ..action("work", None, &[]) };
+        kit.declare(Vec::new(), vec![paced], None);
+        // A burst of nothing is a rate that is closed: it may be opened again.
+        let job = kit.job("work");
+        assert_eq!(kit.state(TaskId::node(job)), Some(State::Waiting));
+    }
+
+    #[test]
+    fn an_id_or_a_key_is_free_again_when_its_task_has_ended() {
+        let mut kit = Kit::new(1);
+        let once = Submit { idempotency: Some("once".into()), ..kit.submit(job("work")) };
+        let node = kit.accepted(once.clone());
+        let again = Answer::Accepted { node, again: true };
+        assert_eq!(kit.apply(Command::Submit(once.clone())), again, "its id is not looked at");
+        assert_eq!(kit.writes, []);
+        let other = Submission::Job { action: "work".into(), key: None, order: Payload::new("1") };
+        let other = Submit { what: other, ..once.clone() };
+        assert_eq!(kit.refused(Command::Submit(other)), Refusal::KeyConflict("once".into()));
+        let other_action = Submit { what: job("other"), ..once.clone() };
+        assert_eq!(kit.refused(Command::Submit(other_action)), Refusal::KeyConflict("once".into()));
+        let same_id = Submit { idempotency: None, ..once.clone() };
+        assert_eq!(kit.refused(Command::Submit(same_id)), Refusal::IdTaken);
+        assert_eq!(kit.core.node_of(once.id), Some(node));
+        kit.succeed(TaskId::node(node));
+        assert_eq!(kit.core.node_of(once.id), None);
+        assert_ne!(kit.accepted(once), node);
+    }
+
+    #[test]
+    fn a_time_that_has_come_is_no_delay() {
+        let mut kit = Kit::new(2);
+        let now = kit.now;
+        let due = |kit: &mut Kit, due| Submit { due: Some(due), ..kit.submit(job("work")) };
+        let (past, present) = (due(&mut kit, now - Span::seconds(1)), due(&mut kit, now));
+        for submit in [past, present] {
+            let node = kit.accepted(submit);
+            assert_eq!(kit.state(TaskId::node(node)), Some(State::Running));
+        }
+        let later = due(&mut kit, now + Span::seconds(1));
+        let later = kit.accepted(later);
+        assert_eq!(kit.state(TaskId::node(later)), Some(State::Scheduled));
+    }
+
+    #[test]
+    fn a_delayed_one_meets_the_crowd_when_it_comes_due() {
+        let mut kit = Kit::new(1);
+        let mut one = flow("one", vec![step("a")]);
+        (one.concurrency, one.when_busy) = (Some(1), WhenBusy::Reject);
+        kit.declare(vec![one], Vec::new(), None);
+        kit.run("one");
+        let due = Some(kit.now + Span::seconds(1));
+        let later = Submit { due, ..kit.submit(run("one")) };
+        let later = kit.accepted(later);
+        kit.advance(Span::seconds(1));
+        assert_eq!(kit.state(TaskId::node(later)), Some(State::Waiting), "it was accepted, so it waits");
+    }
+}

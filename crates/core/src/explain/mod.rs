@@ -2,6 +2,8 @@
 //! line, what it waited for so far, and when it is expected to start.
 
 mod render;
+#[cfg(test)]
+mod tests;
 
 pub use render::{brief, render};
 
@@ -273,7 +275,8 @@ impl Core {
             // Who stands behind others of its kind waits for what they are parked under.
             let why =
                 why.or_else(|| (ahead > 0 && parked == Some(at)).then(|| self.fullness(*demand, rank, now)));
-            Some(self.blocker(*demand, why?, rank, ahead, waited[at], now))
+            let others = self.admission.others_before(demand.limit, class, rank);
+            Some(self.blocker(*demand, why?, ahead + others, waited[at], now))
         });
         refusing.collect()
     }
@@ -287,7 +290,7 @@ impl Core {
         if self.admission.sends_aside(demand.limit, demand.units) {
             return Some(match limit.key {
                 LimitKey::Slot(_) => Why::NoWorker,
-                _ => Why::TooSmall { capacity: limit.capacity() },
+                _ => Why::TooSmall { capacity: if limit.is_closed() { 0 } else { limit.capacity() } },
             });
         }
         let refuses = !self.admission.accepts(demand.limit, rank, demand.units, now);
@@ -298,8 +301,8 @@ impl Core {
         let limit = self.admission.limit(demand.limit);
         match (&limit.gauge, &limit.key) {
             (Gauge::Units { capacity, used }, _) => {
-                let set_aside =
-                    capacity.saturating_sub(*used) as i64 - self.admission.free_for(demand.limit, rank, now);
+                // What is used above a lowered capacity is used, and not kept for anybody.
+                let set_aside = limit.unused(now) - self.admission.free_for(demand.limit, rank, now);
                 Why::Full { capacity: *capacity, used: *used, set_aside: set_aside.max(0) as u64 }
             }
             (_, LimitKey::Slot(need)) => Why::SlotsTaken { slots: self.admission.slots().capacity(need) },
@@ -307,23 +310,15 @@ impl Core {
         }
     }
 
-    fn blocker(
-        &self,
-        demand: Demand,
-        why: Why,
-        rank: Rank,
-        ahead: u64,
-        waited: Span,
-        now: Moment,
-    ) -> Blocker {
+    fn blocker(&self, demand: Demand, why: Why, ahead: u64, waited: Span, now: Moment) -> Blocker {
         let limit = self.admission.limit(demand.limit);
-        let better = self.admission.standing_before(demand.limit, rank);
         Blocker {
             limit: limit.key.clone(),
             why,
             units: demand.units,
-            ahead: ahead + better,
-            holders: self.holders(demand.limit, now),
+            ahead,
+            // Nobody gives back what it took from a rate or quota.
+            holders: if limit.is_pace() { Vec::new() } else { self.holders(demand.limit, now) },
             origin: self.catalog.origin(&limit.key),
             declared: self.declared_capacity(&limit.key),
             set: self.catalog.settings.get(&limit.key).and_then(|setting| setting.set.clone()),

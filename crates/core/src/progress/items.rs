@@ -195,6 +195,8 @@ impl Core {
         for index in batch {
             self.end_waiting(TaskId::item(node, index), State::Cancelled, None, now);
         }
+        // After a load nothing may be left to end, and nobody else who notices.
+        self.loop_may_be_done(node, now);
         more
     }
 

@@ -264,7 +264,11 @@ impl Core {
         match &step.kind {
             Kind::Plain { .. } => self.stop_work(TaskId::node(node), why, now),
             Kind::Loop(_) => self.stop_loop(node, why, now),
-            Kind::SubFlow { child: Some(child) } => self.stop_run(*child, why, now),
+            Kind::SubFlow { child: Some(child) } => {
+                // Only the run whose own step failed has failed; one inside another step is cancelled with it.
+                let why = if why == Stop::FailedFast { Stop::Cancelled } else { why };
+                self.stop_run(*child, why, now);
+            }
             Kind::SubFlow { child: None } => self.end_step(node, why.end(), None, None, now),
             Kind::Wait { until } => {
                 self.timers.clear(*until, TaskId::node(node), Alarm::Due);

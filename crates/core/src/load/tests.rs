@@ -1,0 +1,153 @@
+//! Rows that a healthy store never has together, and rows that only a crash at the right moment leaves.
+
+use crate::core::Core;
+use crate::ids::{Epoch, Name, NodeId, RunId, TaskId};
+use crate::protocol::{
+    Body, Command, GrantRow, JobBody, Lease, Life, NodeRow, RunBody, Snapshot, StepBody, StepKind, Stop,
+};
+use crate::state::State;
+use crate::testkit::{Kit, flow, step};
+use crate::time::{Moment, Span};
+use std::sync::Arc;
+
+const NOW: Moment = Moment(1_000_000_000);
+const EPOCH: Epoch = Epoch { incarnation: 1, grant: 7 };
+
+fn row(node: u64, parent: Option<NodeId>, body: Body, life: Life) -> NodeRow {
+    let (root, accepted) = (node, NOW);
+    NodeRow { node: NodeId(node), parent, root, priority: 0, accepted, body, payload: None, life }
+}
+
+fn job(node: u64, life: Life) -> NodeRow {
+    let body = JobBody {
+        id: RunId(u128::from(node)),
+        action: "work".into(),
+        key: None,
+        tags: Vec::new(),
+        start_by: Some(NOW + Span::hours(1)),
+        idempotency: None,
+    };
+    row(node, None, Body::Job(body), life)
+}
+
+fn granted(worker: &str, until: Moment) -> Life {
+    let length = Span::seconds(30);
+    let grant = GrantRow { epoch: EPOCH, worker: worker.into(), at: until - length, until, length };
+    Life { grant: Some(grant), started: Some(NOW), ..Life::new(State::Running) }
+}
+
+fn run(node: u64, flow: &str, life: Life) -> NodeRow {
+    let body = RunBody {
+        id: Some(RunId(u128::from(node))),
+        flow: flow.into(),
+        version: 1,
+        depth: 0,
+        key: None,
+        tags: Vec::new(),
+        idempotency: None,
+    };
+    row(node, None, Body::Run(body), life)
+}
+
+fn load(nodes: Vec<NodeRow>) -> Kit {
+    let flow = Arc::new(flow("one", vec![step("a"), step("b")]));
+    let declared = vec![crate::protocol::DeclaredRow::Flow { version: 1, flow }];
+    let snapshot = Snapshot { nodes, declared, next: 100, now: NOW, ..Snapshot::default() };
+    let mut kit = Kit::new(0);
+    kit.core = Core::load(snapshot, 2, NOW - Span::seconds(5));
+    kit.now = NOW;
+    kit.effects.clear();
+    kit.apply(Command::Wake);
+    kit
+}
+
+#[test]
+fn time_and_numbers_go_on_from_what_was_written() {
+    let mut kit = load(Vec::new());
+    assert_eq!((kit.core.now(), kit.core.next()), (NOW, 100));
+    assert_eq!(kit.job("work"), NodeId(100));
+}
+
+#[test]
+fn an_attempt_of_a_worker_that_is_gone_lives_until_its_lease_ends() {
+    let mut kit = load(vec![job(1, granted("gone", NOW + Span::seconds(20)))]);
+    let task = TaskId::node(NodeId(1));
+    assert!(kit.core.is_live(Lease { task, epoch: EPOCH }));
+    assert_eq!(kit.core.next_wake(), Some(NOW + Span::seconds(20)));
+    kit.advance(Span::seconds(20));
+    assert_eq!(kit.state(task), Some(State::Waiting));
+    assert_eq!(kit.core.tally(task).losses, 0, "nobody could renew it");
+    kit.join("w", 1, 1);
+    let lease = kit.lease(task);
+    assert_eq!(lease.epoch, Epoch { incarnation: 2, grant: 1 }, "never a number of an earlier core");
+}
+
+#[test]
+fn a_lease_that_is_over_gets_a_third_of_a_lease_of_patience() {
+    let mut kit = load(vec![job(1, granted("gone", NOW - Span::seconds(1)))]);
+    let lease = Lease { task: TaskId::node(NodeId(1)), epoch: EPOCH };
+    kit.advance(Span::seconds(9));
+    assert!(kit.core.is_live(lease));
+    kit.advance(Span::seconds(1));
+    assert!(!kit.core.is_live(lease));
+}
+
+#[test]
+fn what_was_told_to_stop_is_still_to_stop() {
+    let life = Life { stop: Some(Stop::Cancelled), ..granted("gone", NOW + Span::seconds(20)) };
+    let mut kit = load(vec![job(1, life)]);
+    kit.advance(Span::seconds(20));
+    assert_eq!(kit.ended(NodeId(1)), Some((State::Cancelled, None)));
+    assert!(kit.core.is_idle());
+}
+
+#[test]
+fn who_started_once_can_neither_expire_nor_fill_its_line() {
+    let due = Some(NOW + Span::hours(2));
+    let again = Life { due, started: Some(NOW), ..Life::new(State::Scheduled) };
+    let mut kit = load(vec![job(1, again), job(2, Life::new(State::Waiting))]);
+    let name = Name::new("work");
+    assert_eq!(kit.core.lines[&name].unstarted.len(), 1);
+    kit.advance(Span::hours(1));
+    assert_eq!(kit.ended(NodeId(2)).map(|(state, _)| state), Some(State::Expired));
+    assert_eq!(kit.state(TaskId::node(NodeId(1))), Some(State::Scheduled));
+}
+
+#[test]
+fn steps_go_on_where_they_were() {
+    let running = Life { started: Some(NOW), entered: true, ..Life::new(State::Running) };
+    let part = |index, kind, state: State| {
+        let ended = state.is_end().then_some(NOW);
+        let body = Body::Step(StepBody { index, kind, start_by: None });
+        let parent = Some(NodeId(1));
+        row(
+            2 + u64::from(index),
+            parent,
+            body,
+            Life { ended, error: ended.map(|_| "boom".into()), ..Life::new(state) },
+        )
+    };
+    let ended = part(0, StepKind::Nothing, State::Failed);
+    let open = part(1, StepKind::Plain { key: None }, State::Waiting);
+    let mut kit = load(vec![run(1, "one", running), ended, open]);
+    assert_eq!(kit.state(TaskId::node(NodeId(3))), Some(State::Waiting));
+    kit.join("w", 1, 1);
+    kit.succeed(TaskId::node(NodeId(3)));
+    assert_eq!(kit.ended(NodeId(1)), Some((State::Failed, Some("step `a`: boom".to_owned()))));
+}
+
+#[test]
+fn rows_that_belong_to_nobody_are_left_alone() {
+    let orphan = |parent| {
+        let body = StepBody { index: 0, kind: StepKind::Plain { key: None }, start_by: None };
+        row(50, parent, Body::Step(body), Life::new(State::Waiting))
+    };
+    for rows in [
+        vec![orphan(None)],
+        vec![orphan(Some(NodeId(49)))],
+        vec![run(1, "forgotten", Life::new(State::Waiting))],
+    ] {
+        let kit = load(rows);
+        assert!(kit.core.is_idle());
+    }
+}
