@@ -4,7 +4,7 @@ use crate::admission::LimitKey;
 use crate::core::Core;
 use crate::ids::Name;
 use crate::model::{ActionPolicy, Flow};
-use crate::nodes::{Node, Run};
+use crate::nodes::Run;
 use crate::protocol::{Answer, Declare, DeclaredRow, Refusal, Write};
 use crate::time::Moment;
 use std::sync::Arc;

@@ -10,7 +10,7 @@ use tidegate_core::{Asked, Called};
 use tidegate_flow::evaluate::{
     Callee, Part, Scope, StepResult, evaluate_items, evaluate_outputs, evaluate_step, steps_needed,
 };
-use tidegate_store::{MemoryStore, Store};
+use tidegate_store::{MemoryStore, Reads};
 
 pub fn evaluate(asked: &Asked, store: &mut MemoryStore, now: Moment) -> Evaluation {
     let step = asked.step.unwrap_or(0) as usize;

@@ -14,7 +14,7 @@ use tidegate_core::ids::Name;
 use tidegate_core::model::ActionWork;
 use tidegate_core::protocol::{Answer, Command, Declare, Effect, Question, Refusal, Write};
 use tidegate_core::time::{Moment, Span};
-use tidegate_store::{Commit, Entry, MemoryStore, Store};
+use tidegate_store::{Commit, Entry, MemoryStore, Reads, Store};
 
 /// Ten o'clock on a Monday.
 const BEGIN: Moment = Moment(1_772_445_600_000_000);
