@@ -396,4 +396,20 @@ mod tests {
         admission.wake(full);
         assert_eq!(settle(&mut admission, full), [rank(3)]);
     }
+
+    #[test]
+    fn a_pace_that_nobody_names_is_forgotten_when_it_is_full() {
+        let mut admission = Admission::default();
+        let class = class(&mut admission, vec![rate(2)]);
+        admission.enqueue(class, rank(1), 1);
+        assert_eq!(settle(&mut admission, NOW), [rank(1)]);
+        admission.release(class, None);
+        assert!(admission.remove_class(class));
+        settle(&mut admission, NOW);
+        let full = NOW + Span::millis(500);
+        assert_eq!((admission.next_wake(), admission.limits().count()), (Some(full), 1));
+        admission.wake(full);
+        settle(&mut admission, full);
+        assert_eq!((admission.next_wake(), admission.limits().count()), (None, 0));
+    }
 }

@@ -67,7 +67,7 @@ impl Core {
 
 #[cfg(test)]
 mod tests {
-    use crate::model::{OnFailure, Work};
+    use crate::model::{OnFailure, Step, Work};
     use crate::protocol::{Answer, Command, Evaluation, Payload, Question, Refusal};
     use crate::state::State;
     use crate::testkit::{Kit, doing, flow, looping, rendered, step, template};
@@ -103,6 +103,7 @@ mod tests {
     fn a_step_whose_templates_gave_something_else_fails() {
         let sub = doing("a", Work::Flow { flow: "one".into(), inputs: template() });
         let wait = doing("a", Work::Wait(template()));
+        let each = looping("a", None, OnFailure::STOP).each;
         let list = || Evaluation::List { items: Payload::new("[]"), count: 0 };
         let order = || Evaluation::Order(rendered(None));
         let wrong = [
@@ -112,8 +113,10 @@ mod tests {
             (looping("a", None, OnFailure::STOP), order()),
             (sub.clone(), order()),
             (wait.clone(), order()),
-            (wait, Evaluation::Outputs(Payload::null())),
-            (sub, Evaluation::Until(Moment(0))),
+            (wait.clone(), Evaluation::Outputs(Payload::null())),
+            (sub.clone(), Evaluation::Until(Moment(0))),
+            (Step { each: each.clone(), ..sub }, Evaluation::SubFlow { inputs: Payload::null() }),
+            (Step { each, ..wait.clone() }, Evaluation::Until(Moment(0))),
         ];
         for (step, evaluation) in wrong {
             let mut kit = Kit::new(1);

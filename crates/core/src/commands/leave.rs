@@ -29,5 +29,6 @@ mod tests {
         assert_eq!(kit.apply(leave(WORKER, 1)), Answer::Done);
         assert_eq!(kit.refused(leave(WORKER, 1)), Refusal::UnknownWorker(WORKER.into()));
         assert_eq!(kit.core.next_wake(), None, "nobody is watched any more");
+        assert!(kit.core.admission.slots().get(WORKER).is_none(), "and nothing of it is remembered");
     }
 }

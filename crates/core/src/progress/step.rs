@@ -309,3 +309,21 @@ impl Run {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::model::{OnFailure, Step};
+    use crate::testkit::{Kit, flow, looping};
+    use crate::time::Span;
+
+    #[test]
+    fn a_loop_that_was_entered_is_not_watched_for_its_start() {
+        let mut kit = Kit::new(0);
+        let start_within = Some(Span::seconds(5));
+        let each = Step { start_within, ..looping("each", None, OnFailure::STOP) };
+        kit.declare(vec![flow("one", vec![each])], Vec::new(), None);
+        let run = kit.run("one");
+        kit.answer_loop(run, 0, 2);
+        assert_eq!(kit.core.next_wake(), Some(kit.now + Span::seconds(30)), "only the worker is watched");
+    }
+}
