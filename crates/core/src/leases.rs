@@ -179,7 +179,7 @@ mod tests {
         assert!(!kit.core.is_live(lease), "lost, and nobody's fault");
         assert_eq!(kit.ended(job), None);
         kit.join(WORKER, 5, 1);
-        let error = Some("its worker was lost 4 times".to_owned());
+        let error = Some("its workers were lost 4 times".to_owned());
         assert_eq!(kit.ended(job), Some((State::Failed, error)));
     }
 

@@ -92,6 +92,7 @@ impl Core {
 mod tests {
     use crate::ids::TaskId;
     use crate::protocol::{Answer, Command, Effect, Heartbeat, Refusal, Renewal, Write};
+    use crate::state::State;
     use crate::testkit::{Kit, WORKER};
     use crate::time::Span;
 
@@ -114,6 +115,13 @@ mod tests {
         kit.now = kit.now + Span::seconds(31);
         let stop = Renewal { renewed: Vec::new(), stop: vec![lease] };
         assert_eq!(kit.heartbeat(WORKER, 1, vec![lease]), Answer::Renewal(stop));
+        assert!(!kit.core.is_live(lease), "it was taken away");
+        assert_eq!(
+            kit.state(job),
+            Some(State::Waiting),
+            "a silent worker gets nothing before it has joined again"
+        );
+        kit.join(WORKER, 1, 1);
         assert!(kit.lease(job).epoch > lease.epoch, "it was given out anew");
     }
 
