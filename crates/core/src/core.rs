@@ -95,7 +95,7 @@ impl Core {
             Command::Heartbeat(heartbeat) => self.heartbeat(heartbeat, now),
             Command::Join(join) => self.join(join, now),
             Command::Leave(leave) => self.leave(leave, now),
-            Command::Offer { worker, slots } => self.offer(&worker, slots, now),
+            Command::Offer { worker, incarnation, slots } => self.offer(&worker, incarnation, slots, now),
             Command::SetLimit(set) => self.set_limit(set, now),
             Command::SetPriority { node, priority } => self.set_priority(node, priority, now),
             Command::Pause(what) => self.pause(what, now),

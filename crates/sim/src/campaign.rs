@@ -21,8 +21,8 @@ pub struct Ledger {
 }
 
 /// Promises that every campaign must have put to the test.
-pub const PROMISES: [&str; 15] =
-    ["I1", "I2", "I3", "I4", "I5", "I6", "I7", "I8", "I9", "I10", "I11", "I12", "I14", "I16", "I17"];
+pub const PROMISES: [&str; 16] =
+    ["I1", "I2", "I3", "I4", "I5", "I6", "I7", "I8", "I9", "I10", "I11", "I12", "I14", "I15", "I16", "I17"];
 
 impl Ledger {
     fn add(&mut self, seed: u64, outcome: Outcome) {

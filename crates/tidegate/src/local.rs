@@ -59,7 +59,8 @@ impl Local {
             Box::new(SqliteStore::open_reader(path)?),
             Arc::new(Evaluator),
         );
-        let incarnation = uuid::Uuid::now_v7().as_u128() as u64;
+        // The half of the id that holds the time: later starts have higher ones.
+        let incarnation = (uuid::Uuid::now_v7().as_u128() >> 64) as u64;
         let mut settings = Settings::new(WORKER, incarnation, options.guardian);
         settings.logs = options.logs;
         settings.functions = options.functions;
@@ -202,7 +203,9 @@ async fn tell_engine(
             let finish = Finish { worker, lease, outcome, offer };
             (Command::Finish(finish), Box::new(move |_| Some(ToWorker::Reported(lease))))
         }
-        ToEngine::Draining => (Command::Offer { worker, slots: SlotCounts::default() }, Box::new(|_| None)),
+        ToEngine::Draining => {
+            (Command::Offer { worker, incarnation, slots: SlotCounts::default() }, Box::new(|_| None))
+        }
         ToEngine::Leave => (Command::Leave(Leave { worker, incarnation }), Box::new(|_| None)),
     };
     if let Ok(answer) = engine.insist(command).await

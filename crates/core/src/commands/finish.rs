@@ -11,15 +11,15 @@ use crate::works::Verdict;
 
 impl Core {
     pub(crate) fn finish(&mut self, finish: Finish, now: Moment) -> Result<Answer, Refusal> {
-        if let Some(slots) = finish.offer {
-            self.set_slots(&finish.worker, slots, now);
-        }
         let Lease { task, epoch } = finish.lease;
         let fenced = !self.planted.has(Bug::FencingOff);
         let live =
             self.work(task).and_then(Work::running).filter(|running| !fenced || running.epoch == epoch);
         let Some(running) = live else { return Err(Refusal::Stale) };
         let stop = running.stop;
+        if let Some(slots) = finish.offer {
+            self.set_slots(&finish.worker, slots, now);
+        }
         match (finish.outcome, stop) {
             // A finish that arrives before the stop is confirmed wins.
             (Outcome::Succeeded(output), _) => {
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn an_offer_counts_even_if_the_report_is_too_late() {
+    fn an_offer_counts_with_its_report_or_not_at_all() {
         let mut kit = Kit::new(1);
         let job = TaskId::node(kit.job("work"));
         let second = kit.job("work");
@@ -122,6 +122,10 @@ mod tests {
         let offer = Some(SlotCounts { process: 2, io: 2 });
         let late = Finish { worker: WORKER.into(), lease, outcome: Outcome::Stopped, offer };
         assert_eq!(kit.apply(Command::Finish(late)), Answer::Refused(Refusal::Stale));
+        assert_eq!(kit.state(TaskId::node(second)), Some(State::Waiting), "a refusal changes nothing");
+        let lease = kit.lease(job);
+        let live = Finish { worker: WORKER.into(), lease, outcome: Outcome::Stopped, offer };
+        assert_eq!(kit.apply(Command::Finish(live)), Answer::Done);
         assert_eq!(kit.state(TaskId::node(second)), Some(State::Running));
     }
 

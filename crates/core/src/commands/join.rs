@@ -4,10 +4,15 @@ use crate::core::Core;
 use crate::model::LEASE;
 use crate::protocol::{Answer, Join, Refusal, WorkerRow, Write};
 use crate::time::Moment;
+use crate::workers::Worker;
 
 impl Core {
     pub(crate) fn join(&mut self, join: Join, now: Moment) -> Result<Answer, Refusal> {
         let name = join.worker;
+        let newer = |known: &Worker| known.connected && known.incarnation > join.incarnation;
+        if self.workers.get(&name).is_some_and(newer) {
+            return Err(Refusal::UnknownWorker(name));
+        }
         let same = self.workers.get(&name).is_some_and(|worker| worker.incarnation == join.incarnation);
         if same {
             if let Some(worker) = self.workers.get_mut(&name) {
@@ -35,6 +40,17 @@ mod tests {
     use crate::protocol::Answer;
     use crate::testkit::{Kit, WORKER};
     use crate::time::Span;
+
+    #[test]
+    fn a_join_that_was_long_on_its_way_takes_nothing_from_who_came_after() {
+        let mut kit = Kit::new(1);
+        kit.join(WORKER, 3, 1);
+        let job = TaskId::node(kit.job("work"));
+        let lease = kit.lease(job);
+        kit.join(WORKER, 2, 9);
+        assert_eq!(kit.writes, []);
+        assert!(kit.core.is_live(lease));
+    }
 
     #[test]
     fn who_comes_back_keeps_what_it_has_and_is_heard_of() {

@@ -5,10 +5,18 @@ use crate::core::Core;
 use crate::ids::Name;
 use crate::protocol::{Answer, Refusal, WorkerRow, Write};
 use crate::time::Moment;
+use crate::workers::Worker;
 
 impl Core {
-    pub(crate) fn offer(&mut self, worker: &Name, slots: SlotCounts, now: Moment) -> Result<Answer, Refusal> {
-        if self.workers.get(worker).is_none_or(|worker| !worker.connected) {
+    pub(crate) fn offer(
+        &mut self,
+        worker: &Name,
+        incarnation: u64,
+        slots: SlotCounts,
+        now: Moment,
+    ) -> Result<Answer, Refusal> {
+        let is_it = |known: &Worker| known.connected && known.incarnation == incarnation;
+        if !self.workers.get(worker).is_some_and(is_it) {
             return Err(Refusal::UnknownWorker(worker.clone()));
         }
         self.set_slots(worker, slots, now);
@@ -39,7 +47,11 @@ mod tests {
     use crate::time::Span;
 
     fn offer(worker: &str, slots: u32) -> Command {
-        Command::Offer { worker: worker.into(), slots: SlotCounts { process: slots, io: slots } }
+        offer_of(worker, 1, slots)
+    }
+
+    fn offer_of(worker: &str, incarnation: u64, slots: u32) -> Command {
+        Command::Offer { worker: worker.into(), incarnation, slots: SlotCounts { process: slots, io: slots } }
     }
 
     #[test]
@@ -49,6 +61,15 @@ mod tests {
         assert_eq!(kit.writes, []);
         kit.apply(offer(WORKER, 2));
         assert_eq!(kit.writes.len(), 1);
+    }
+
+    #[test]
+    fn what_an_earlier_start_offered_does_not_count() {
+        let mut kit = Kit::new(1);
+        kit.join(WORKER, 2, 1);
+        assert_eq!(kit.refused(offer_of(WORKER, 1, 0)), Refusal::UnknownWorker(WORKER.into()));
+        let job = TaskId::node(kit.job("work"));
+        assert_eq!(kit.state(job), Some(State::Running));
     }
 
     #[test]

@@ -18,6 +18,7 @@ pub enum Command {
     Leave(Leave),
     Offer {
         worker: Name,
+        incarnation: u64,
         slots: SlotCounts,
     },
     SetLimit(SetLimit),
@@ -75,6 +76,8 @@ pub struct Finish {
 #[derive(Clone, PartialEq, Debug)]
 pub struct Join {
     pub worker: Name,
+    /// Higher than that of any earlier start under this name: a message that was long on its way must not make
+    /// the present one look gone.
     pub incarnation: u64,
     pub skills: Skills,
     pub slots: SlotCounts,

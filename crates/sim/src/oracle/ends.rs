@@ -88,6 +88,8 @@ impl Oracle {
                 return Err(Violation::new("I8", format!("{label} has ended and still runs"), now));
             }
         }
+        let cancelled = self.jobs.values().filter(|job| job.cancel_done.is_some()).count();
+        *self.tested.entry("I14").or_default() += cancelled as u64;
         *self.tested.entry("I5").or_default() += self.jobs.len() as u64;
         Ok(())
     }

@@ -362,6 +362,9 @@ impl Oracle {
             return Err(violation);
         }
         self.deeds(label).starts += 1;
+        if self.deeds[label].starts > 1 {
+            self.test("I8");
+        }
         if running > slots as usize {
             return Err(Violation::new(
                 "I1",

@@ -353,10 +353,11 @@ impl World {
         self.workers[id].polled = None;
         self.disturbed("worker shut down");
         let (name, server) = (self.workers[id].plan.name.clone(), self.workers[id].server);
+        let life = self.workers[id].life;
         self.oracle.shut_down(&name, self.now);
         self.send(|| Event::Command {
             server,
-            command: Command::Offer { worker: name.clone(), slots: SlotCounts::default() },
+            command: Command::Offer { worker: name.clone(), incarnation: life, slots: SlotCounts::default() },
             asker: Asker::Nobody,
         });
         // Handing back reports nothing that the oracle could object to.

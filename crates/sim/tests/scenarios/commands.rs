@@ -213,7 +213,9 @@ impl World {
         let worker = Name::from(words.need("a worker")?);
         let slots = words.number("number of slots")?;
         let about = worker.to_string();
-        self.say_answer(&about, Command::Offer { worker, slots: SlotCounts { process: slots, io: slots } })
+        let incarnation = self.workers.incarnation(&worker);
+        let slots = SlotCounts { process: slots, io: slots };
+        self.say_answer(&about, Command::Offer { worker, incarnation, slots })
     }
 
     fn leave(&mut self, mut words: Words) -> Result<(), String> {

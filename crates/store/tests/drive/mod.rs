@@ -226,7 +226,7 @@ impl Drive {
             self.apply(Command::Leave(Leave { worker, incarnation }));
         } else {
             let slots = SlotCounts { process: how % 3, io: how % 4 };
-            self.apply(Command::Offer { worker, slots });
+            self.apply(Command::Offer { worker, incarnation, slots });
         }
     }
 
