@@ -123,8 +123,6 @@ pub(crate) struct Handed {
     pub over: bool,
     /// The report was answered, or lost with its worker.
     pub answered: bool,
-    pub failed: bool,
-    pub succeeded: bool,
 }
 
 pub struct Oracle {
@@ -288,8 +286,6 @@ impl Oracle {
                 length: attempt.length,
                 over: false,
                 answered: false,
-                failed: false,
-                succeeded: false,
             },
         );
     }
@@ -302,8 +298,6 @@ impl Oracle {
     pub fn reports(&mut self, lease: Lease, outcome: &Outcome) {
         let Some(handed) = self.handed.get_mut(&lease).filter(|handed| !handed.over) else { return };
         handed.over = true;
-        handed.failed = matches!(outcome, Outcome::Failed { .. });
-        handed.succeeded = matches!(outcome, Outcome::Succeeded(_));
         let label = handed.label.clone();
         let deeds = self.deeds(&label);
         match outcome {
@@ -315,7 +309,7 @@ impl Oracle {
     }
 
     /// A worker's report was answered. `Done` means that it counted.
-    pub fn reported(&mut self, lease: Lease, answer: &Answer, now: Moment) {
+    pub fn reported(&mut self, lease: Lease, outcome: &Outcome, answer: &Answer, now: Moment) {
         self.handed.get_mut(&lease).into_iter().for_each(|handed| handed.answered = true);
         if *answer != Answer::Done {
             return;
@@ -323,11 +317,11 @@ impl Oracle {
         let found = self.fenced(lease, now);
         self.limits.pending.extend(found);
         let Some(handed) = self.handed.get(&lease) else { return };
-        let (label, failed, succeeded) = (handed.label.clone(), handed.failed, handed.succeeded);
-        if let Some(job) = self.jobs.get_mut(&label).filter(|_| failed) {
+        let label = handed.label.clone();
+        if let Some(job) = self.jobs.get_mut(&label).filter(|_| matches!(outcome, Outcome::Failed { .. })) {
             job.again = Some(now + job.spec.pause + SLACK);
         }
-        self.deeds(&label).succeeded_told |= succeeded;
+        self.deeds(&label).succeeded_told |= matches!(outcome, Outcome::Succeeded(_));
     }
 
     /// Nothing with an old epoch changes anything.

@@ -44,7 +44,7 @@ pub(crate) enum Asker {
     Client(u64),
     Join { worker: WorkerId, life: u64 },
     Heartbeat { worker: WorkerId, life: u64, sent: Moment },
-    Report { worker: WorkerId, life: u64, lease: Lease },
+    Report { worker: WorkerId, life: u64, lease: Lease, outcome: ProcessOutcome },
     Nobody,
 }
 
@@ -404,9 +404,9 @@ impl World {
                     Event::ToWorker { worker, life, message }
                 });
             }
-            Some(Asker::Report { worker, life, lease }) => {
+            Some(Asker::Report { worker, life, lease, outcome }) => {
                 if let Some(answer) = &answer {
-                    self.oracle.reported(lease, answer, self.now);
+                    self.oracle.reported(lease, &outcome, answer, self.now);
                 }
                 let known = answer.is_some();
                 self.send(|| {

@@ -257,11 +257,11 @@ impl World {
         let worker = &self.workers[id];
         let (server, life) = (worker.server, worker.life);
         let offer = (outcome == Outcome::HandedBack).then(SlotCounts::default);
-        let finish = Finish { worker: worker.plan.name.clone(), lease, outcome, offer };
+        let finish = Finish { worker: worker.plan.name.clone(), lease, outcome: outcome.clone(), offer };
         self.send(|| Event::Command {
             server,
             command: Command::Finish(finish.clone()),
-            asker: Asker::Report { worker: id, life, lease },
+            asker: Asker::Report { worker: id, life, lease, outcome: outcome.clone() },
         });
     }
 
