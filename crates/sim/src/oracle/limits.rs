@@ -71,8 +71,8 @@ impl Limits {
             declared,
             paces: plan.kinds.iter().map(|k| (k.action.clone(), (k.rate, k.quota.clone()))).collect(),
             runs: plan.limits.runs.unwrap_or(u32::MAX),
-            exact: plan.trouble.lost + plan.trouble.late + plan.trouble.doubled + plan.trouble.server_pauses
-                == 0,
+            // A client that asks again, because a server died, may be overtaken by what it asked for next.
+            exact: is_orderly(plan),
             ..Limits::default()
         }
     }
@@ -281,6 +281,13 @@ impl Limits {
             }
         }
     }
+}
+
+/// Whether everything asked for takes effect in the order in which it was.
+fn is_orderly(plan: &Plan) -> bool {
+    let trouble = plan.trouble;
+    let messages = trouble.lost + trouble.late + trouble.doubled;
+    messages + trouble.server_pauses + trouble.server_crashes + trouble.unknown_commits == 0
 }
 
 pub(crate) fn step_of(label: &str) -> &str {

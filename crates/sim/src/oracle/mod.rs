@@ -399,6 +399,13 @@ impl Oracle {
         self.deeds(label).maybe_lost += 1;
     }
 
+    /// A new process runs under the worker's name.
+    pub fn came_back(&mut self, worker: &Name) {
+        if self.shut_down.remove(worker).is_some() {
+            self.test("I17");
+        }
+    }
+
     pub fn shut_down(&mut self, worker: &Name, now: Moment) {
         self.shut_down.insert(worker.clone(), now);
     }

@@ -92,6 +92,8 @@ impl World {
         (worker.paused_until, worker.next_tick) = (None, None);
         worker.missed.clear();
         worker.server = server;
+        let name = worker.plan.name.clone();
+        self.oracle.came_back(&name);
         self.ask_to_join(id);
         self.schedule_worker(id, None);
     }
