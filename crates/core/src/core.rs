@@ -257,6 +257,12 @@ impl Core {
         self.catalog.definition(name).cloned()
     }
 
+    /// Which start of a worker is connected here. Whatever is handed to a worker is handed to this one only: a
+    /// server that no longer leads may know an earlier start, and have something for it that was given away since.
+    pub fn incarnation(&self, worker: &Name) -> Option<u64> {
+        self.workers.get(worker).filter(|worker| worker.connected).map(|worker| worker.incarnation)
+    }
+
     /// Whether a lease is live. What waited for its worker to ask for it is handed over only if it still is: the
     /// worker that asks may have been started anew.
     pub fn is_live(&self, lease: Lease) -> bool {

@@ -1,10 +1,10 @@
 //! A core from what a store has. Places in line are not stored: everybody asks anew, in the order of ranks, so a
 //! crash may change the order between classes and never within one.
 
-use crate::admission::{ClassId, Gauge, Rules};
+use crate::admission::{ClassId, Gauge, Rules, Skills, SlotCounts};
 use crate::catalog::{Setting, Source};
 use crate::core::Core;
-use crate::ids::{NodeId, TaskId};
+use crate::ids::{Name, NodeId, TaskId};
 use crate::model::LEASE;
 use crate::nodes::{Kind, Loop, Node, RunState, Running, Step, StepState, Work, WorkState};
 use crate::planted::Bug;
@@ -14,6 +14,7 @@ use crate::protocol::{
 use crate::state::State;
 use crate::time::Moment;
 use crate::timers::Alarm;
+use crate::workers::UNKNOWN;
 
 #[cfg(test)]
 mod tests;
@@ -242,12 +243,13 @@ impl Core {
                     missing: 0,
                     excused: false,
                 }));
+                self.remember_gone_worker(&grant.worker, now);
                 self.admission.hold(class, Some(&grant.worker));
                 self.put_work(task, work);
                 if let Some(at) = timeout.filter(|_| stop.is_none()) {
                     self.timers.set(at, task, Alarm::Timeout);
                 }
-                self.load_attempt(task, grant, now);
+                self.load_attempt(task, grant);
             }
             (_, Some(due)) if life.state == State::Scheduled => {
                 work.at = WorkState::Scheduled(due);
@@ -285,14 +287,21 @@ impl Core {
         }
     }
 
-    /// A worker that is gone may still have attempts whose leases have not ended.
-    fn load_attempt(&mut self, task: TaskId, grant: &crate::protocol::GrantRow, now: Moment) {
-        if self.workers.get(&grant.worker).is_none() {
-            self.workers.insert(&grant.worker, 0, now, Moment::MAX);
-            if let Some(worker) = self.workers.get_mut(&grant.worker) {
-                worker.connected = false;
-            }
+    /// A worker that is gone may still have attempts whose leases have not ended. They count as its own, should it
+    /// come back.
+    fn remember_gone_worker(&mut self, name: &Name, now: Moment) {
+        if self.workers.get(name).is_some() {
+            return;
         }
+        self.workers.insert(name, UNKNOWN, now, Moment::MAX);
+        if let Some(worker) = self.workers.get_mut(name) {
+            worker.connected = false;
+        }
+        let nothing = Skills { queues: Vec::new(), processes: false, ..Skills::plain() };
+        self.admission.set_worker(name, nothing, SlotCounts::default(), now);
+    }
+
+    fn load_attempt(&mut self, task: TaskId, grant: &crate::protocol::GrantRow) {
         if let Some(worker) = self.workers.get_mut(&grant.worker) {
             worker.attempts.insert(task, grant.epoch);
         }

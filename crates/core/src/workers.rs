@@ -4,6 +4,9 @@ use crate::ids::{Epoch, Name, TaskId};
 use crate::time::Moment;
 use std::collections::{BTreeMap, BTreeSet};
 
+/// The incarnation of a worker that was gone before the core was loaded.
+pub(crate) const UNKNOWN: u64 = 0;
+
 #[derive(Debug)]
 pub(crate) struct Worker {
     pub incarnation: u64,

@@ -4,7 +4,7 @@ use crate::core::Core;
 use crate::model::LEASE;
 use crate::protocol::{Answer, Join, Refusal, WorkerRow, Write};
 use crate::time::Moment;
-use crate::workers::Worker;
+use crate::workers::{UNKNOWN, Worker};
 
 impl Core {
     pub(crate) fn join(&mut self, join: Join, now: Moment) -> Result<Answer, Refusal> {
@@ -13,10 +13,12 @@ impl Core {
         if self.workers.get(&name).is_some_and(newer) {
             return Err(Refusal::UnknownWorker(name));
         }
-        let same = self.workers.get(&name).is_some_and(|worker| worker.incarnation == join.incarnation);
-        if same {
+        // Of a worker that was gone before this core was loaded nobody knows which start it was. If it is this one,
+        // it still has what it had; if not, its leases end by themselves.
+        let is_it = |known: &Worker| [join.incarnation, UNKNOWN].contains(&known.incarnation);
+        if self.workers.get(&name).is_some_and(is_it) {
             if let Some(worker) = self.workers.get_mut(&name) {
-                (worker.seen, worker.connected) = (now, true);
+                (worker.incarnation, worker.seen, worker.connected) = (join.incarnation, now, true);
             }
         } else {
             self.lose_worker(&name, now);

@@ -76,7 +76,7 @@ pub struct Finish {
 #[derive(Clone, PartialEq, Debug)]
 pub struct Join {
     pub worker: Name,
-    /// Higher than that of any earlier start under this name: a message that was long on its way must not make
+    /// At least 1, and higher than that of any earlier start under this name: a message that was long on its way must not make
     /// the present one look gone.
     pub incarnation: u64,
     pub skills: Skills,

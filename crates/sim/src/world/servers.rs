@@ -264,6 +264,10 @@ impl World {
         if !self.servers[id].leads() {
             return self.send(|| Event::ToWorker { worker, life, message: ToWorker::Elsewhere });
         }
+        let name = &self.workers[worker].plan.name;
+        if self.servers[id].core().and_then(|core| core.incarnation(name)) != Some(life) {
+            return self.send(|| Event::ToWorker { worker, life, message: ToWorker::Unknown });
+        }
         let local = self.servers[id].local(self.now);
         self.servers[id].polls.insert(worker, (life, sent, local));
         self.answer_poll(id, worker);
