@@ -55,7 +55,8 @@ pub async fn run(options: args::Run, quiet: bool) -> Result<Exit, Failure> {
         local.submit(prepared.submission, prepared.tags, options.priority).await.map_err(failed)?;
     let show = Show::choose(quiet, &prepared.flow, id);
     let view = view::View::new(&prepared.flows, node);
-    let watch = Watch { view, show, entries, logs, store, told: Default::default() };
+    let watch =
+        Watch { view, show, entries, logs, store, told: Default::default(), early: Default::default() };
     let watched = watch.until_ended(&mut local, &mut interrupts).await?;
     let ended = local.ended(TaskId::node(node)).map_err(failed)?;
     let output = local.output(TaskId::node(node), false).map_err(failed)?;

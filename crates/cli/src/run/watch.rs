@@ -9,7 +9,7 @@ use super::show::{Show, waits};
 use super::view::View;
 use crate::failure::{Exit, Failure};
 use crate::time::now;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,6 +30,9 @@ const CHECK: Duration = Duration::from_secs(2);
 /// Tasks asked about at once: an explanation looks at everything open.
 const ASKED: usize = 24;
 
+/// Lines kept for steps that are not known yet; of tasks of other runs nothing is ever known.
+const EARLY: usize = 1_000;
+
 pub struct Watch<'a> {
     pub view: View,
     pub show: Show,
@@ -38,6 +41,8 @@ pub struct Watch<'a> {
     pub store: &'a Path,
     /// What each was last said to wait for.
     pub told: BTreeMap<NodeId, Option<LimitKey>>,
+    /// Lines of steps whose start was not heard of yet: a quick one writes before its commit is told.
+    pub early: VecDeque<LogLine>,
 }
 
 pub struct Watched {
@@ -66,7 +71,7 @@ impl Watch<'_> {
                     self.cancel(local);
                 }
                 // What a step wrote comes before its end.
-                Some(line) = self.logs.recv() => self.heard(&line),
+                Some(line) = self.logs.recv() => self.heard(line),
                 entry = self.entries.recv() => match entry {
                     Ok(entry) => self.committed(&entry),
                     Err(RecvError::Lagged(_)) => self.reload(local)?,
@@ -96,10 +101,11 @@ impl Watch<'_> {
         Failure::local(error, self.store)
     }
 
-    fn heard(&mut self, line: &LogLine) {
-        let task = line.lease.task;
-        if let Some(name) = self.view.heard(task, &line.text) {
-            self.show.tell(&Event { at: now(), name, what: What::Wrote(line.text.clone()) });
+    fn heard(&mut self, line: LogLine) {
+        match self.view.heard(line.lease.task, &line.text) {
+            Some(name) => self.show.tell(&Event { at: now(), name, what: What::Wrote(line.text) }),
+            None if self.early.len() < EARLY => self.early.push_back(line),
+            None => {}
         }
     }
 
@@ -108,6 +114,9 @@ impl Watch<'_> {
             if let Some(event) = self.view.apply(write) {
                 self.show.tell(&event);
             }
+        }
+        for line in std::mem::take(&mut self.early) {
+            self.heard(line);
         }
     }
 
@@ -169,6 +178,9 @@ impl Watch<'_> {
             {
                 self.show.tell(&event);
             }
+        }
+        for line in std::mem::take(&mut self.early) {
+            self.heard(line);
         }
     }
 }
