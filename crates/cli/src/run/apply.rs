@@ -14,7 +14,9 @@ impl View {
             Write::NodeAdded(row) => self.added(row),
             Write::ItemsAdded { step, from, items, .. } => {
                 let to = from + u32::try_from(items.len()).unwrap_or(0);
-                self.items(*step)?.waiting.extend(*from..to);
+                let known = self.items(*step)?;
+                known.listed = known.listed.max(to);
+                known.waiting.extend(*from..to);
                 None
             }
             Write::Entered { node, state, at } => self.entered(*node, *state, *at),
@@ -53,8 +55,8 @@ impl View {
         for (&node, (rows, tally)) in &snapshot.loops {
             if let Some(items) = self.items(node) {
                 let (succeeded, failed, cancelled) = (tally.succeeded, tally.failed, tally.cancelled);
-                *items =
-                    Items { count: items.count.max(*rows), succeeded, failed, cancelled, ..Items::default() };
+                let (count, listed) = (items.count.max(*rows), *rows);
+                *items = Items { count, listed, succeeded, failed, cancelled, ..Items::default() };
             }
         }
         for row in &snapshot.items {

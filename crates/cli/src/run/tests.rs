@@ -264,3 +264,22 @@ fn what_was_missed_is_read_from_the_store() {
     ends.iter().for_each(|write| drop(view.apply(write)));
     assert_eq!(view.end(), Some(State::Succeeded));
 }
+
+#[test]
+fn a_line_waits_for_the_news_of_its_start() {
+    for task in [step(0), item(1), TaskId::node(INSIDE.step(0))] {
+        let mut view = view();
+        for write in halfway() {
+            let starts = matches!(write, Write::Granted { task: granted, .. } if granted == task);
+            assert_eq!(view.heard(task, "too early"), None, "{task:?} before {write:?}");
+            view.apply(&write);
+            if starts {
+                break;
+            }
+        }
+        assert!(view.heard(task, "in time").is_some(), "{task:?} has started");
+    }
+    let (mut view, _) = after(&halfway());
+    assert_eq!(view.heard(step(2), "of the next try"), None, "that has not begun");
+    assert!(view.heard(item(0), "the last words").is_some(), "of an item that has ended");
+}

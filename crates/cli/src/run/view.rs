@@ -59,6 +59,8 @@ pub struct Step {
 #[derive(Clone, Default, Debug)]
 pub struct Items {
     pub count: u32,
+    /// Items told of so far, from the first on.
+    pub listed: u32,
     pub succeeded: u32,
     pub failed: u32,
     pub cancelled: u32,
@@ -73,6 +75,11 @@ pub struct Items {
 impl Items {
     pub fn ended(&self) -> u32 {
         self.succeeded + self.failed + self.cancelled
+    }
+
+    /// Told of, and not about to start.
+    fn has_started(&self, index: u32) -> bool {
+        index < self.listed && !self.waiting.contains(&index) && !self.retrying.contains_key(&index)
     }
 
     pub(super) fn count_end(&mut self, state: State, n: u32) {
@@ -150,9 +157,9 @@ impl View {
         })
     }
 
-    /// A line that an attempt wrote. Says whose it is.
+    /// A line that an attempt wrote. Says whose it is, if the start of that attempt is known.
     pub fn heard(&mut self, task: TaskId, text: &str) -> Option<String> {
-        let name = self.name(task)?;
+        let name = self.name(task).filter(|_| self.has_started(task))?;
         let line = match task.index() {
             Some(index) => format!("#{index} {text}"),
             None => text.to_owned(),
@@ -163,6 +170,14 @@ impl View {
         }
         step.log.push_back(line);
         Some(name)
+    }
+
+    fn has_started(&self, task: TaskId) -> bool {
+        let step = self.place(task.node).and_then(|(run, index)| self.runs.get(&run)?.steps.get(index));
+        step.is_some_and(|step| match (task.index(), &step.items) {
+            (Some(index), Some(items)) => items.has_started(index),
+            _ => !matches!(step.state, None | Some(State::Scheduled | State::Waiting)),
+        })
     }
 
     /// Tasks worth asking the engine about: what they wait for is not in the writes. Of a loop, the next item.

@@ -109,21 +109,27 @@ impl Watch<'_> {
         }
     }
 
+    /// Something has started: what it wrote may have come before.
+    fn hear_again(&mut self) {
+        for line in std::mem::take(&mut self.early) {
+            self.heard(line);
+        }
+    }
+
     fn committed(&mut self, entry: &Entry) {
         for write in &entry.writes {
             if let Some(event) = self.view.apply(write) {
                 self.show.tell(&event);
             }
         }
-        for line in std::mem::take(&mut self.early) {
-            self.heard(line);
-        }
+        self.hear_again();
     }
 
     /// Entries were missed: what is stored is what is so.
     fn reload(&mut self, local: &mut Local) -> Result<(), Failure> {
         let snapshot = local.snapshot().map_err(|error| self.failed(&error))?;
         self.view.reload(&snapshot);
+        self.hear_again();
         let root = self.root();
         if let Some(ended) = local.ended(root).map_err(|error| self.failed(&error))? {
             let (state, error, at) = (ended.state, ended.error, snapshot.now);
@@ -178,9 +184,6 @@ impl Watch<'_> {
             {
                 self.show.tell(&event);
             }
-        }
-        for line in std::mem::take(&mut self.early) {
-            self.heard(line);
         }
     }
 }
