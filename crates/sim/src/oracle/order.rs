@@ -1,14 +1,15 @@
 //! Order: nobody is overtaken by whoever ranks after it at the same limit, and nobody waits for ever.
 
 use super::{Job, Oracle, SLACK, Violation};
+use tidegate_core::admission::LimitKey;
 use tidegate_core::ids::{Epoch, Name};
 use tidegate_core::protocol::Lease;
 use tidegate_core::time::{Moment, Span};
 
-/// Later-ranked starts at its limits that a task with two wide demands may have to let pass once it is the best
-/// there, for each unit of their capacities. The contract bounds the releases of the limit it is parked under by the
-/// sum of its capacities and the two largest, so by twice the sum; the other limit goes on meanwhile.
-const MAY_PASS_A_UNIT: u64 = 4;
+/// How often those that rank behind a task with several demands may pass it at one of its limits and then at
+/// another, once it is the best there. While it is parked under a limit the others go on, for as long as that one is
+/// held; after two moves it reserves, and nobody passes it any more.
+const MOST_TURNS: usize = 4;
 
 impl Oracle {
     /// Compares a start with those that came before it although they rank after it.
@@ -30,7 +31,7 @@ impl Oracle {
         }
         let best_since = since.max(self.outranked_until(job, lease.epoch));
         let mut waited_with_others = false;
-        let mut passed = 0;
+        let mut passed = Vec::new();
         for other in self.jobs.values() {
             let Some(&(epoch, at)) = self.first.get(&other.spec.label) else { continue };
             if !overtook(job, other, lease.epoch, epoch, at, since) {
@@ -45,14 +46,16 @@ impl Oracle {
                 let what = format!("{} started after {}, which ranks behind it", label, other.spec.label);
                 return Err(Violation::new("I4", what, now));
             }
-            passed += u64::from(shared && job.spec.ample && at > best_since + SLACK);
+            if shared && at > best_since + SLACK {
+                passed.push((epoch, other));
+            }
         }
-        let capacities = job.spec.demands.iter().map(|(key, _)| self.limits.declared(key));
-        if passed > MAY_PASS_A_UNIT * capacities.sum::<u64>() && job.spec.demands.len() > 1 {
-            let what = format!("{label} let {passed} pass that rank behind it");
-            return Err(Violation::new("I10", what, now));
-        }
-        if job.spec.demands.len() > 1 {
+        if job.spec.ample && job.spec.demands.len() > 1 {
+            let turns = turns(job, passed);
+            if turns > MOST_TURNS {
+                let what = format!("{label} was passed at one limit, then at another, {turns} times");
+                return Err(Violation::new("I10", what, now));
+            }
             self.test("I10");
         }
         if waited_with_others {
@@ -126,6 +129,22 @@ impl Oracle {
 
 fn share_a_limit(one: &Job, other: &Job) -> bool {
     one.spec.demands.iter().any(|(key, _)| other.spec.demands.iter().any(|(own, _)| own == key))
+}
+
+/// Stretches of starts that have a limit of the task in common.
+fn turns(job: &Job, mut passed: Vec<(Epoch, &Job)>) -> usize {
+    passed.sort_by_key(|(epoch, _)| *epoch);
+    let mut turns = 0;
+    let mut common: Vec<&LimitKey> = Vec::new();
+    for (_, other) in passed {
+        let shares = |key: &&LimitKey| other.spec.demands.iter().any(|(its, _)| its == *key);
+        common.retain(shares);
+        if common.is_empty() {
+            turns += 1;
+            common = job.spec.demands.iter().map(|(key, _)| key).filter(shares).collect();
+        }
+    }
+    turns
 }
 
 fn ranks_after(later: &Job, earlier: &Job) -> bool {
