@@ -1,7 +1,7 @@
 //! Many seeds, on all cores, added up.
 
 use crate::oracle::Violation;
-use crate::world::{Outcome, play};
+use crate::world::{BEGIN, Outcome, play};
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -21,8 +21,13 @@ pub struct Ledger {
 }
 
 /// Promises that every campaign must have put to the test.
-pub const PROMISES: [&str; 16] =
-    ["I1", "I2", "I3", "I4", "I5", "I6", "I7", "I8", "I9", "I10", "I11", "I12", "I14", "I15", "I16", "I17"];
+pub const PROMISES: [&str; 17] = [
+    "I1", "I2", "I3", "I4", "I5", "I6", "I7", "I8", "I9", "I10", "I11", "I12", "I14", "I15", "I16", "I17",
+    "I19",
+];
+
+/// One seed in so many is played twice.
+const AGAIN: u64 = 32;
 
 impl Ledger {
     fn add(&mut self, seed: u64, outcome: Outcome) {
@@ -63,7 +68,7 @@ pub fn campaign(first: u64, count: u64, bug: Option<Bug>, progress: impl Fn(u64)
                     if seed >= first + count || found.load(Ordering::Relaxed) {
                         return;
                     }
-                    let outcome = play(seed, bug, false);
+                    let outcome = play_perhaps_twice(seed, bug);
                     if outcome.violation.is_some() {
                         found.store(true, Ordering::Relaxed);
                     }
@@ -75,4 +80,18 @@ pub fn campaign(first: u64, count: u64, bug: Option<Bug>, progress: impl Fn(u64)
         }
     });
     ledger.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// The same seed must go the same way.
+fn play_perhaps_twice(seed: u64, bug: Option<Bug>) -> Outcome {
+    let mut outcome = play(seed, bug, false);
+    if seed.is_multiple_of(AGAIN) && outcome.violation.is_none() {
+        let again = play(seed, bug, false);
+        outcome.tested.insert("I19", 1);
+        if again.digest != outcome.digest {
+            let what = "played again, it went another way".to_owned();
+            outcome.violation = Some(Violation::new("I19", what, BEGIN + outcome.virtual_time));
+        }
+    }
+    outcome
 }

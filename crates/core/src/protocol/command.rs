@@ -106,7 +106,7 @@ pub enum LimitValue {
     Quota(QuotaPolicy),
 }
 
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Pausable {
     Limit(LimitKey),
     Action(Name),

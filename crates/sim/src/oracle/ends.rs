@@ -1,7 +1,8 @@
 //! How everything ended: nothing accepted is lost, nothing is counted twice, nothing lives on.
 
 use super::{Deferred, Oracle, Violation};
-use tidegate_core::protocol::{Body, Lease, StepKind};
+use tidegate_core::model::{WhenBusy, WhenFull};
+use tidegate_core::protocol::{Body, Lease, NodeRow, StepKind};
 use tidegate_core::state::State;
 use tidegate_core::time::{Moment, Span};
 use tidegate_store::memory::Tables;
@@ -25,8 +26,8 @@ impl Oracle {
                     return Err(Violation::new("I16", what, now));
                 }
             }
-            Deferred::CancelIsOver { node, since } => {
-                if !self.calm_since(*since) {
+            Deferred::CancelIsOver { node, since, calm } => {
+                if !self.calm_since(*calm) {
                     return Ok(());
                 }
                 self.test("I14");
@@ -44,7 +45,7 @@ impl Oracle {
         if let Some(violation) = self.limits.pending.pop() {
             return Err(violation);
         }
-        for invariant in ["I2", "I9", "I15"] {
+        for invariant in ["I2", "I9"] {
             self.test(invariant);
         }
         self.judge_jobs(tables, now)?;
@@ -70,9 +71,14 @@ impl Oracle {
                 State::Failed if self.lossless && !may_have_failed(job, deeds) => {
                     Some("failed, but nothing of it did")
                 }
-                State::Cancelled if job.cancel_asked.is_none() => {
+                State::Cancelled
+                    if job.cancel_asked.is_none() && job.spec.when_busy != WhenBusy::CancelRunning =>
+                {
                     Some("was cancelled, but nobody asked for it")
                 }
+                State::Expired if waited_too_long(job, &task.row) => None,
+                State::Replaced if job.spec.when_busy == WhenBusy::Replace => None,
+                State::Refused if job.spec.line.when_full == WhenFull::DropOldest => None,
                 state if !state.is_end() => Some("has no end"),
                 State::Succeeded | State::Failed | State::Cancelled => None,
                 _ => Some("ended in a way that nobody asked for"),
@@ -130,6 +136,11 @@ impl Oracle {
 
 fn may_have_failed(job: &super::Job, deeds: &super::Deeds) -> bool {
     deeds.failures >= job.spec.attempts || deeds.lost + deeds.maybe_lost > job.spec.max_losses
+}
+
+fn waited_too_long(job: &super::Job, row: &NodeRow) -> bool {
+    let waited = row.life.ended.map(|ended| ended.since(row.accepted));
+    job.spec.line.start_within.is_some_and(|span| waited >= Some(span))
 }
 
 /// Whether a row says that this lease is live.

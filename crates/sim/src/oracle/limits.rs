@@ -25,7 +25,8 @@ pub(crate) struct Limits {
     declared: BTreeMap<LimitKey, u32>,
     running: BTreeMap<Lease, RunningTask>,
     steps: BTreeMap<String, StepNeeds>,
-    roots: BTreeMap<String, Vec<(Name, Name)>>,
+    roots: BTreeMap<String, RunTraits>,
+    flows: BTreeMap<Name, u32>,
     paces: BTreeMap<Name, (Option<RatePolicy>, Option<QuotaPolicy>)>,
     starts: BTreeMap<Name, Vec<Moment>>,
     runs: u32,
@@ -34,6 +35,13 @@ pub(crate) struct Limits {
     seen: BTreeSet<Epoch>,
     /// Found where nothing could be said at once.
     pub pending: Vec<Violation>,
+}
+
+/// What a run is counted by.
+#[derive(Debug)]
+struct RunTraits {
+    flow: Name,
+    tags: Vec<(Name, Name)>,
 }
 
 #[derive(Clone, Debug)]
@@ -71,6 +79,7 @@ impl Limits {
             declared,
             paces: plan.kinds.iter().map(|k| (k.action.clone(), (k.rate, k.quota.clone()))).collect(),
             runs: plan.limits.runs.unwrap_or(u32::MAX),
+            flows: plan.flows.iter().filter_map(|f| Some((f.name.clone(), f.concurrency?))).collect(),
             // A client that asks again, because a server died, may be overtaken by what it asked for next.
             exact: is_orderly(plan),
             ..Limits::default()
@@ -82,8 +91,6 @@ impl Limits {
         let value = value.unwrap_or_else(|| self.declared.get(key).copied().unwrap_or(u32::MAX));
         self.capacity.entry(key.clone()).or_default().push((now, value));
     }
-
-    pub fn changed(&mut self, _key: &LimitKey, _value: Option<u32>, _now: Moment) {}
 
     /// The most that may have been in force at any time since then. A lower value evicts nobody, and a change
     /// that was not answered may be in force at any time after it was asked for.
@@ -106,12 +113,17 @@ impl Limits {
         u64::from(most.max(in_force))
     }
 
-    pub fn declared(&self, key: &LimitKey) -> u64 {
-        self.declared.get(key).copied().map_or(0, u64::from)
+    /// Whether everything asked for takes effect in the order in which it was.
+    pub fn is_orderly(&self) -> bool {
+        self.exact
     }
 
     pub fn is_steady(&self, key: &LimitKey) -> bool {
         !self.capacity.contains_key(key)
+    }
+
+    pub fn run_accepted(&mut self, id: String, flow: Name, tags: Vec<(Name, Name)>) {
+        self.roots.insert(id, RunTraits { flow, tags });
     }
 
     pub fn step_begins(&mut self, run: &str, label: &str, asked: &Asked, step: u32) {
@@ -132,7 +144,6 @@ impl Limits {
         self.steps.get(step_of(label)).map_or_else(Vec::new, |needs| needs.demands.clone())
     }
 
-    #[allow(clippy::too_many_arguments, reason = "what is known of one start")]
     pub fn started(
         &mut self,
         label: &str,
@@ -140,7 +151,6 @@ impl Limits {
         granted: Moment,
         demands: Vec<(LimitKey, u32)>,
         root: Option<String>,
-        tags: &[(Name, Name)],
         now: Moment,
     ) -> Result<Vec<&'static str>, Violation> {
         let mut tested = Vec::new();
@@ -150,9 +160,6 @@ impl Limits {
         }
         if demands.len() > 1 {
             tested.push("I3");
-        }
-        if let Some(root) = &root {
-            self.roots.insert(root.clone(), tags.to_vec());
         }
         self.running
             .insert(lease, RunningTask { label: label.to_owned(), demands: demands.clone(), granted, root });
@@ -226,16 +233,22 @@ impl Limits {
             tested.push("I1");
         }
         let mut by_tag: BTreeMap<&(Name, Name), u32> = BTreeMap::new();
-        for root in active {
-            for tag in self.roots.get(root).into_iter().flatten() {
-                *by_tag.entry(tag).or_default() += 1;
-            }
+        let mut by_flow: BTreeMap<&Name, u32> = BTreeMap::new();
+        for run in active.into_iter().filter_map(|root| self.roots.get(root)) {
+            run.tags.iter().for_each(|tag| *by_tag.entry(tag).or_default() += 1);
+            *by_flow.entry(&run.flow).or_default() += 1;
         }
         for ((tag, value), count) in by_tag {
             let key = LimitKey::Tag { tag: tag.clone(), value: value.clone() };
             let most = self.declared.get(&key).copied().unwrap_or(u32::MAX);
             if count > most {
                 return Err(Violation::new("I1", format!("{count} runs with {key}, {most} allowed"), now));
+            }
+        }
+        for (flow, count) in by_flow {
+            let most = self.flows.get(flow).copied().unwrap_or(u32::MAX);
+            if count > most {
+                return Err(Violation::new("I1", format!("{count} runs of {flow}, {most} allowed"), now));
             }
         }
         Ok(())

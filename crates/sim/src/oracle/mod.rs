@@ -7,15 +7,17 @@
 mod ends;
 mod limits;
 mod order;
+mod pauses;
 
-use crate::world::{JobKind, Plan};
+use crate::world::{GRACE, JobKind, Plan};
 use limits::Limits;
+use pauses::Pauses;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use tidegate_core::Asked;
 use tidegate_core::admission::LimitKey;
 use tidegate_core::ids::{Epoch, Name, NodeId, RunId, TaskId};
-use tidegate_core::model::{Flow, LEASE};
+use tidegate_core::model::{Flow, LEASE, Line, WhenBusy};
 use tidegate_core::protocol::{Answer, Attempt, Lease, Outcome};
 use tidegate_core::time::{Moment, Span};
 
@@ -52,6 +54,9 @@ pub struct JobSpec {
     attempts: u32,
     max_losses: u32,
     pause: Span,
+    when_busy: WhenBusy,
+    line: Line,
+    delayed: bool,
     /// It needs nothing but its limits: workers for it are never short.
     ample: bool,
 }
@@ -66,6 +71,9 @@ impl JobSpec {
             attempts: kind.attempts,
             max_losses: kind.max_losses,
             pause: Span::millis(700),
+            when_busy: kind.when_busy,
+            line: kind.line,
+            delayed: kind.delayed,
             ample: kind.queue == "ample",
         }
     }
@@ -77,7 +85,7 @@ pub(crate) struct Job {
     pub spec: JobSpec,
     pub node: NodeId,
     pub accepted: Moment,
-    /// Order is not judged: it was cancelled, re-ranked or paused.
+    /// Order is not judged: it was cancelled, re-ranked or paused, or took another's place.
     pub odd: bool,
     pub cancel_asked: Option<Moment>,
     pub cancel_done: Option<Moment>,
@@ -99,7 +107,6 @@ pub(crate) struct Deeds {
 
 #[derive(Debug)]
 pub(crate) struct Root {
-    pub tags: Vec<(Name, Name)>,
     pub cancel_asked: Option<Moment>,
     pub cancel_done: Option<Moment>,
 }
@@ -109,8 +116,8 @@ pub(crate) struct Root {
 pub enum Deferred {
     /// The worker of this lease died; by now it must have been noticed.
     LeaseIsOver { lease: Lease, worker: Name, since: Moment },
-    /// This root was cancelled; by now it must have ended.
-    CancelIsOver { node: NodeId, since: Moment },
+    /// This root was cancelled; by now it must have ended, if nothing was disturbed for long enough.
+    CancelIsOver { node: NodeId, since: Moment, calm: Moment },
 }
 
 #[derive(Debug)]
@@ -119,6 +126,8 @@ pub(crate) struct Handed {
     pub worker: Name,
     pub at: Moment,
     pub length: Span,
+    /// Which attempt of its task it is.
+    pub number: u32,
     /// It was reported.
     pub over: bool,
     /// The report was answered, or lost with its worker.
@@ -142,10 +151,13 @@ pub struct Oracle {
     newest: BTreeMap<TaskId, Epoch>,
     pub(crate) limits: Limits,
     shut_down: BTreeMap<Name, Moment>,
+    /// When a worker last asked to join, or ended.
+    turned: BTreeMap<Name, Moment>,
     last_disturbance: Moment,
     server_troubles: u32,
     lossless: bool,
     begun: BTreeSet<String>,
+    pauses: Pauses,
 }
 
 impl Oracle {
@@ -166,6 +178,7 @@ impl Oracle {
             newest: BTreeMap::new(),
             limits: Limits::new(plan),
             shut_down: BTreeMap::new(),
+            turned: BTreeMap::new(),
             last_disturbance: Moment(0),
             server_troubles: 0,
             lossless: trouble.lost
@@ -175,6 +188,7 @@ impl Oracle {
                 + trouble.worker_cuts
                 == 0,
             begun: BTreeSet::new(),
+            pauses: Pauses::default(),
         }
     }
 
@@ -184,6 +198,10 @@ impl Oracle {
 
     pub(crate) fn test(&mut self, invariant: &'static str) {
         *self.tested.entry(invariant).or_default() += 1;
+    }
+
+    pub fn count_fault(&mut self, what: &'static str) {
+        *self.faults.entry(what).or_default() += 1;
     }
 
     pub(crate) fn disturb(&mut self, now: Moment) {
@@ -207,15 +225,23 @@ impl Oracle {
 
     pub fn accepted_job(&mut self, node: NodeId, spec: JobSpec, now: Moment) {
         let label = spec.label.clone();
-        let job =
-            Job { spec, node, accepted: now, odd: false, cancel_asked: None, cancel_done: None, again: None };
+        let job = Job {
+            odd: spec.when_busy != WhenBusy::Queue || spec.delayed,
+            spec,
+            node,
+            accepted: now,
+            cancel_asked: None,
+            cancel_done: None,
+            again: None,
+        };
         self.labels.insert(node, label.clone());
         self.jobs.insert(label, job);
     }
 
-    pub fn accepted_run(&mut self, node: NodeId, id: RunId, _: &Flow, tags: &[(Name, Name)], _: Moment) {
+    pub fn accepted_run(&mut self, node: NodeId, id: RunId, flow: &Flow, tags: Vec<(Name, Name)>) {
+        self.limits.run_accepted(id.to_string(), flow.name.clone(), tags);
         self.root_ids.insert(id.to_string(), node);
-        self.roots.insert(node, Root { tags: tags.to_vec(), cancel_asked: None, cancel_done: None });
+        self.roots.insert(node, Root { cancel_asked: None, cancel_done: None });
     }
 
     pub fn cancelling(&mut self, node: NodeId, now: Moment) {
@@ -228,17 +254,17 @@ impl Oracle {
         }
     }
 
-    pub fn cancelled(&mut self, node: NodeId, done: bool, now: Moment) -> Option<Deferred> {
-        if !done {
-            return None;
-        }
+    /// A cancel was confirmed. Says when to look whether it is so: soon where all workers are well and have been for
+    /// a while, after a lease where one may be dead.
+    pub fn cancelled(&mut self, node: NodeId, now: Moment) -> [(Span, Deferred); 2] {
         if let Some(job) = self.labels.get(&node).and_then(|label| self.jobs.get_mut(label)) {
             job.cancel_done.get_or_insert(now);
         }
         if let Some(root) = self.roots.get_mut(&node) {
             root.cancel_done.get_or_insert(now);
         }
-        Some(Deferred::CancelIsOver { node, since: now })
+        let ended = |calm| Deferred::CancelIsOver { node, since: now, calm };
+        [(GRACE + Span::seconds(2), ended(now - LEASE.times(2))), (LEASE + Span::seconds(10), ended(now))]
     }
 
     pub fn reranked(&mut self, node: NodeId) {
@@ -253,8 +279,7 @@ impl Oracle {
         self.last_disturbance = now;
     }
 
-    pub fn limit_changed(&mut self, key: &LimitKey, value: Option<u32>, now: Moment) {
-        self.limits.changed(key, value, now);
+    pub fn limit_changed(&mut self, now: Moment) {
         self.last_disturbance = now;
     }
 
@@ -273,8 +298,11 @@ impl Oracle {
         if self.handed.contains_key(&lease) {
             return;
         }
-        let newest = self.newest.entry(lease.task).or_insert(lease.epoch);
-        *newest = (*newest).max(lease.epoch);
+        let before = self.newest.get(&lease.task).map(|&epoch| Lease { epoch, ..lease });
+        self.newest.insert(lease.task, before.map_or(lease.epoch, |before| before.epoch.max(lease.epoch)));
+        if let Some(before) = before {
+            self.not_before_its_end(before, at);
+        }
         self.limits.note_pace(&label, lease.epoch, at);
         self.first.entry(label.clone()).or_insert((lease.epoch, at));
         self.handed.insert(
@@ -284,10 +312,27 @@ impl Oracle {
                 worker: worker.clone(),
                 at,
                 length: attempt.length,
+                number: attempt.number,
                 over: false,
                 answered: false,
             },
         );
+    }
+
+    /// Whatever a new leader's clock says: a lease that nobody gave back is not over before its time.
+    fn not_before_its_end(&mut self, before: Lease, at: Moment) {
+        let Some(old) = self.handed.get(&before) else { return };
+        // A worker that ended or began anew has nothing of what it was given before.
+        let steady = self.turned.get(&old.worker).is_none_or(|turned| *turned + LEASE < old.at);
+        if old.over || old.answered || !steady {
+            return;
+        }
+        if at < old.at + old.length {
+            let what = format!("{} was granted anew {} after {}", old.label, at.since(old.at), old.worker);
+            self.limits.pending.push(Violation::new("I15", what, at));
+        } else {
+            self.test("I15");
+        }
     }
 
     pub fn lease_of(&self, lease: Lease) -> Span {
@@ -368,13 +413,13 @@ impl Oracle {
         }
         self.no_start_after_shutdown(worker, now)?;
         self.no_start_after_cancel(label, lease, now)?;
+        self.no_start_while_paused(label, lease, now)?;
+        self.no_start_too_late(label, lease, now)?;
         self.bounded_starts(label, now)?;
         let granted = self.handed.get(&lease).map_or(now, |handed| handed.at);
         let root = self.root_of(label);
-        let tags = root.as_ref().and_then(|id| self.root_ids.get(id)).and_then(|node| self.roots.get(node));
-        let tags = tags.map_or_else(Vec::new, |root| root.tags.clone());
         let demands = self.demands_of(label);
-        let tests = self.limits.started(label, lease, granted, demands, root, &tags, now)?;
+        let tests = self.limits.started(label, lease, granted, demands, root, now)?;
         tests.into_iter().for_each(|invariant| self.test(invariant));
         self.judge_order(label, lease, granted, now)
     }
@@ -384,7 +429,8 @@ impl Oracle {
     }
 
     /// A worker died with everything it was handed, whether or not it had begun with it.
-    pub fn lost_worker(&mut self, worker: &Name) {
+    pub fn lost_worker(&mut self, worker: &Name, now: Moment) {
+        self.turned.insert(worker.clone(), now);
         let handed = self.handed.values_mut().filter(|handed| handed.worker == *worker && !handed.answered);
         let labels: Vec<String> = handed
             .map(|handed| {
@@ -399,6 +445,10 @@ impl Oracle {
         self.deeds(label).maybe_lost += 1;
     }
 
+    pub fn joining(&mut self, worker: &Name, now: Moment) {
+        self.turned.insert(worker.clone(), now);
+    }
+
     /// A new process runs under the worker's name.
     pub fn came_back(&mut self, worker: &Name) {
         if self.shut_down.remove(worker).is_some() {
@@ -407,6 +457,7 @@ impl Oracle {
     }
 
     pub fn shut_down(&mut self, worker: &Name, now: Moment) {
+        self.turned.insert(worker.clone(), now);
         self.shut_down.insert(worker.clone(), now);
     }
 

@@ -4,14 +4,14 @@ use super::{Asker, Event, World};
 use crate::oracle::JobSpec;
 use std::collections::BTreeMap;
 use tidegate_core::admission::LimitKey;
-use tidegate_core::ids::{Name, NodeId, RunId, TaskId};
-use tidegate_core::protocol::{
-    Answer, Command, Declare, LimitValue, Pausable, Payload, SetLimit, Submission, Submit,
-};
+use tidegate_core::ids::{Name, NodeId, RunId};
+use tidegate_core::protocol::{Answer, Command, Declare, Pausable, Payload, Submission, Submit};
 use tidegate_core::time::{Moment, Span};
 
 /// A client that got no answer asks again after this time, perhaps elsewhere.
 const PATIENCE: Span = Span::millis(1_500);
+/// Roots cancelled at once.
+const STORM: usize = 20;
 
 #[derive(Clone, Debug)]
 pub(crate) enum Intent {
@@ -23,9 +23,12 @@ pub(crate) enum Intent {
         flow: usize,
     },
     CancelSomething,
+    CancelMany,
     ChangeLimit,
     RestoreLimit(LimitKey),
     ChangePriority,
+    /// Declares the action anew whose limit comes and goes.
+    Rescope,
     PauseSomething,
     Resume(Pausable),
     /// Ask again, if there was no answer yet.
@@ -42,12 +45,13 @@ struct Pending {
 
 /// What the answer means.
 #[derive(Clone, Debug)]
-enum About {
+pub(super) enum About {
     Declared,
     Job(JobSpec),
     Run { flow: usize, tags: Vec<(Name, Name)>, id: RunId },
     Cancel(NodeId),
-    Limit { key: LimitKey, value: Option<u32> },
+    Limit,
+    Paused { what: Pausable, asked: Moment },
     Other,
 }
 
@@ -58,10 +62,10 @@ pub(crate) struct Clients {
     next_id: u128,
     /// Roots that were accepted, and may still be open.
     roots: Vec<NodeId>,
-    planned: u64,
+    pub planned: u64,
     declared: bool,
-    changed: Vec<LimitKey>,
-    paused: Vec<Pausable>,
+    pub changed: Vec<LimitKey>,
+    pub paused: Vec<Pausable>,
 }
 
 impl Clients {
@@ -127,12 +131,8 @@ impl World {
             }
             Intent::SubmitJob { kind } => self.submit_job(kind),
             Intent::SubmitRun { flow } => self.submit_run(flow),
-            Intent::CancelSomething => {
-                if let Some(node) = self.some_root() {
-                    self.oracle.cancelling(node, self.now);
-                    self.ask(Command::Cancel(TaskId::node(node)), About::Cancel(node));
-                }
-            }
+            Intent::CancelSomething => self.cancel_something(),
+            Intent::CancelMany => (0..STORM).for_each(|_| self.cancel_something()),
             Intent::ChangeLimit => self.change_limit(),
             Intent::RestoreLimit(key) => self.set_limit(key, None),
             Intent::ChangePriority => {
@@ -142,45 +142,17 @@ impl World {
                     self.ask(Command::SetPriority { node, priority }, About::Other);
                 }
             }
-            Intent::PauseSomething => {
-                if let Some(node) = self.some_root() {
-                    self.oracle.reranked(node);
-                    self.clients.paused.push(Pausable::Node(node));
-                    self.ask(Command::Pause(Pausable::Node(node)), About::Other);
-                    let span = Span::millis(self.random.between(100, 9_000));
-                    self.after(span, Event::Client(Intent::Resume(Pausable::Node(node))));
-                }
+            Intent::Rescope => {
+                let limit = *self.random.pick(&[None, Some(1), Some(2), Some(5)]);
+                self.rescope(limit);
             }
-            Intent::Resume(what) => self.ask(Command::Resume(what), About::Other),
+            Intent::PauseSomething => self.pause_something(),
+            Intent::Resume(what) => self.resume(what),
             Intent::Repeat(number) => self.repeat(number),
         }
     }
 
-    /// What was lowered is raised again, what was paused goes on.
-    pub(super) fn clients_heal(&mut self) {
-        // Twice, because what was sent before may still be on its way.
-        for wait in [Span::ZERO, Span::seconds(6)] {
-            for key in self.clients.changed.clone() {
-                self.after(wait, Event::Client(Intent::RestoreLimit(key)));
-            }
-            for what in self.clients.paused.clone() {
-                self.after(wait, Event::Client(Intent::Resume(what)));
-            }
-        }
-    }
-
-    /// Claims every pool as a whole and every narrow action once: what leaked is missed now.
-    pub(super) fn probe(&mut self) {
-        for name in ["gateall", "leftall", "rightall", "toolall", "retried", "solo"] {
-            let kind = self.plan.kinds.iter().position(|kind| kind.action.as_str() == name);
-            if let Some(kind) = kind {
-                self.clients.planned += 1;
-                self.submit_job(kind);
-            }
-        }
-    }
-
-    fn some_root(&mut self) -> Option<NodeId> {
+    pub(super) fn some_root(&mut self) -> Option<NodeId> {
         let recent = self.clients.roots.len().saturating_sub(30);
         let roots = &self.clients.roots[recent..];
         (!roots.is_empty()).then(|| roots[self.random.index(roots.len())])
@@ -191,7 +163,7 @@ impl World {
         RunId(self.clients.next_id)
     }
 
-    fn submit_job(&mut self, kind: usize) {
+    pub(super) fn submit_job(&mut self, kind: usize) {
         let id = self.next_id();
         let priority = if self.random.chance(85) { 0 } else { self.random.between(1, 2) as i8 };
         let kind = &self.plan.kinds[kind];
@@ -202,8 +174,8 @@ impl World {
             key,
             order: Payload::new(format!("\"{}\"", spec.label)),
         };
-        let submit =
-            Submit { id, what, tags: Vec::new(), priority, due: None, idempotency: Some(id_key(id)) };
+        let due = kind.delayed.then(|| self.now + Span::millis(self.random.between(500, 5_000)));
+        let submit = Submit { id, what, tags: Vec::new(), priority, due, idempotency: Some(id_key(id)) };
         self.ask(Command::Submit(submit), About::Job(spec));
     }
 
@@ -223,32 +195,9 @@ impl World {
         self.ask(Command::Submit(submit), About::Run { flow, tags, id });
     }
 
-    fn change_limit(&mut self) {
-        let pools = ["tool", "right", "left", "gate"];
-        let pool = *self.random.pick(&pools);
-        let key = LimitKey::Pool(Name::from(pool));
-        let value = self.random.below(8) as u32;
-        self.set_limit(key.clone(), Some(value));
-        self.clients.changed.push(key.clone());
-        let span = Span::millis(self.random.between(500, 8_000));
-        self.after(span, Event::Client(Intent::RestoreLimit(key)));
-    }
-
-    fn set_limit(&mut self, key: LimitKey, value: Option<u32>) {
-        *self.oracle.faults.entry("limit changed").or_default() += 1;
-        self.oracle.limit_is_changing(&key, value, self.now);
-        let set = SetLimit {
-            key: key.clone(),
-            value: value.map(LimitValue::Units),
-            by: "operator".into(),
-            until: None,
-        };
-        self.ask(Command::SetLimit(set), About::Limit { key, value });
-    }
-
     // ---- asking until there is an answer
 
-    fn ask(&mut self, command: Command, about: About) {
+    pub(super) fn ask(&mut self, command: Command, about: About) {
         self.clients.next += 1;
         let number = self.clients.next;
         self.clients.pending.insert(number, Pending { command, about, again_at: self.now });
@@ -300,16 +249,17 @@ impl World {
                 self.clients.planned -= 1;
                 if let Some(node) = accepted {
                     self.clients.roots.push(node);
-                    self.oracle.accepted_run(node, id, &self.plan.flows[flow], &tags, self.now);
+                    self.oracle.accepted_run(node, id, &self.plan.flows[flow], tags);
                 }
             }
-            About::Cancel(node) => {
-                let done = answer == Answer::Done;
-                if let Some(deferred) = self.oracle.cancelled(node, done, self.now) {
-                    self.after(Span::seconds(40), Event::Judge(deferred));
+            About::Cancel(node) if answer == Answer::Done => {
+                for (span, deferred) in self.oracle.cancelled(node, self.now) {
+                    self.after(span, Event::Judge(deferred));
                 }
             }
-            About::Limit { key, value } => self.oracle.limit_changed(&key, value, self.now),
+            About::Cancel(_) => {}
+            About::Limit => self.oracle.limit_changed(self.now),
+            About::Paused { what, asked } => self.oracle.paused(what, asked, self.now),
         }
     }
 }

@@ -54,8 +54,14 @@ impl World {
         for _ in 0..trouble.priorities {
             self.sometime(Event::Client(Intent::ChangePriority));
         }
-        for _ in 0..trouble.run_pauses {
+        for _ in 0..trouble.pauses {
             self.sometime(Event::Client(Intent::PauseSomething));
+        }
+        for _ in 0..trouble.rescopes {
+            self.sometime(Event::Client(Intent::Rescope));
+        }
+        for _ in 0..trouble.cancel_storms {
+            self.sometime(Event::Client(Intent::CancelMany));
         }
     }
 

@@ -7,6 +7,7 @@
 mod clients;
 mod evaluator;
 mod faults;
+mod operators;
 mod plan;
 mod processes;
 mod servers;
@@ -26,10 +27,11 @@ use tidegate_core::protocol::{Answer, Attempt, Command, Lease, Outcome as Proces
 use tidegate_core::time::{Moment, Span};
 use tidegate_engine::{Input, Output};
 use tidegate_store::MemoryStore;
+pub(crate) use workers::GRACE;
 use workers::SimWorker;
 
 /// Some afternoon.
-const BEGIN: Moment = Moment(1_700_000_000_000_000);
+pub(crate) const BEGIN: Moment = Moment(1_700_000_000_000_000);
 /// After the last fault everything must be done within this time.
 const DRAIN: Span = Span::minutes(30);
 /// Events of one seed; more means that somebody spins.
@@ -307,7 +309,7 @@ impl World {
 
     /// Something went wrong: from here on, order is not judged until it has been calm for a while.
     pub(crate) fn disturbed(&mut self, what: &'static str) {
-        *self.oracle.faults.entry(what).or_default() += 1;
+        self.oracle.count_fault(what);
         self.oracle.disturb(self.now);
         if let Some(trace) = &mut self.trace {
             trace.push(format!("{:?}  *** {what}", self.now));
@@ -316,14 +318,14 @@ impl World {
 
     fn note(&mut self, event: &Event) {
         let quiet = matches!(event, Event::Server { .. } | Event::Worker { .. } | Event::Guardian { .. });
-        if quiet && self.trace.is_none() {
+        if quiet {
             return;
         }
         let text = format!("{event:?}");
         for byte in text.bytes() {
             self.digest = (self.digest ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3);
         }
-        if let Some(trace) = self.trace.as_mut().filter(|_| !quiet) {
+        if let Some(trace) = &mut self.trace {
             trace.push(format!("{:?}  {text}", self.now));
         }
     }
@@ -341,7 +343,7 @@ impl World {
             self.workers[worker].reconnect();
             self.revive_worker(worker);
         }
-        self.clients_heal();
+        self.operators_heal();
     }
 
     /// Everything is done, has been for long enough to be durable, and what was held can be had again.

@@ -6,12 +6,15 @@ use tidegate_core::ids::Name;
 use tidegate_core::model::{
     Action, ActionPolicy, Backoff, Each, Flow, LimitsDocument, Line, Loop, OnFailure, Origin, Pool,
     QuotaPolicy, QuotaWindow, RatePolicy, Requirement, Retry, Rule, Runner, Step, TagLimit, Template,
-    WhenBusy, WhenExhausted, Work,
+    WhenBusy, WhenExhausted, WhenFull, Work,
 };
 use tidegate_core::time::Span;
 
 /// Lease of attempts that use the pool `tool`: short, so that leases run out often.
 pub const SHORT_LEASE: Span = Span::seconds(6);
+
+/// The action whose limit comes and goes.
+pub const RESCOPED: &str = "rescoped";
 
 pub const KEYS: [&str; 3] = ["red", "green", "blue"];
 
@@ -31,6 +34,10 @@ pub struct JobKind {
     pub queue: &'static str,
     pub rate: Option<RatePolicy>,
     pub quota: Option<QuotaPolicy>,
+    pub when_busy: WhenBusy,
+    pub line: Line,
+    /// It is submitted to start later.
+    pub delayed: bool,
 }
 
 impl JobKind {
@@ -48,6 +55,9 @@ impl JobKind {
             queue: "default",
             rate: None,
             quota: None,
+            when_busy: WhenBusy::Queue,
+            line: Line { start_within: None, ..Line::default() },
+            delayed: false,
         }
     }
 
@@ -89,7 +99,9 @@ pub struct Trouble {
     pub limit_changes: u64,
     pub cancels: u64,
     pub priorities: u64,
-    pub run_pauses: u64,
+    pub pauses: u64,
+    pub rescopes: u64,
+    pub cancel_storms: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -122,7 +134,7 @@ impl Plan {
             workers: workers(&mut random),
             trouble,
             active: Span::seconds(random.between(20, 70)),
-            jobs: random.between(30, 80),
+            jobs: random.between(40, 100),
             runs: random.between(2, 6),
             limits,
             kinds,
@@ -174,7 +186,7 @@ fn kinds(random: &mut Random, limits: &LimitsDocument) -> Vec<JobKind> {
         zone: "UTC".into(),
         when_busy: WhenExhausted::Wait,
     };
-    vec![
+    let mut kinds = vec![
         ample("gate1", &[("gate", 1)]),
         ample("gate2", &[("gate", slots("gate").min(2))]),
         ample("gateall", &[("gate", slots("gate"))]),
@@ -206,6 +218,33 @@ fn kinds(random: &mut Random, limits: &LimitsDocument) -> Vec<JobKind> {
         JobKind { concurrency: Some(3), ..JobKind::new("long", Span::seconds(12)) },
         JobKind { pools: vec![("tool".into(), 1)], ..JobKind::new("tooled", Span::seconds(14)) },
         JobKind::new("plain", Span::seconds(2)),
+        JobKind { delayed: true, ..JobKind::new("delayed", brief) },
+    ];
+    kinds.extend(crowds());
+    kinds
+}
+
+/// Where more come than may run, and something else happens than that they wait.
+fn crowds() -> Vec<JobKind> {
+    let crowd = |action: &str, when_busy: WhenBusy| JobKind {
+        concurrency: Some(1),
+        when_busy,
+        ..JobKind::new(action, Span::seconds(3))
+    };
+    let line = Line { start_within: None, ..Line::default() };
+    vec![
+        crowd("refusing", WhenBusy::Reject),
+        JobKind { keyed: true, ..crowd("replacing", WhenBusy::Replace) },
+        JobKind { keyed: true, ..crowd("superseding", WhenBusy::CancelRunning) },
+        JobKind {
+            line: Line { start_within: Some(Span::seconds(4)), ..line },
+            ..crowd("hasty", WhenBusy::Queue)
+        },
+        JobKind {
+            line: Line { max_length: 2, when_full: WhenFull::DropOldest, ..line },
+            ..crowd("dropping", WhenBusy::Queue)
+        },
+        JobKind { keyed: true, ..crowd(RESCOPED, WhenBusy::Queue) },
     ]
 }
 
@@ -214,8 +253,8 @@ fn action(kind: &JobKind) -> Action {
     let policy = ActionPolicy {
         action: kind.action.clone(),
         each: Each { concurrency: kind.concurrency, rate: kind.rate, quota: kind.quota.clone() },
-        when_busy: WhenBusy::Queue,
-        line: Line { start_within: None, ..Line::default() },
+        when_busy: kind.when_busy,
+        line: kind.line,
         pools: kind.pools.clone(),
         needs,
         retry: Retry {
@@ -258,6 +297,8 @@ fn trouble(random: &mut Random) -> Trouble {
             worker_shutdowns: few(2),
             worker_kills: few(2),
             server_crashes: few(2),
+            pauses: few(3),
+            rescopes: few(2),
             ..Trouble::default()
         };
     }
@@ -276,7 +317,9 @@ fn trouble(random: &mut Random) -> Trouble {
         limit_changes: few(6),
         cancels: few(12),
         priorities: few(6),
-        run_pauses: few(4),
+        pauses: few(5),
+        rescopes: few(4),
+        cancel_storms: few(2),
     }
 }
 
@@ -362,6 +405,8 @@ fn flows(random: &mut Random) -> Vec<Flow> {
     );
     wide.parallel_steps = Some(random.between(1, 3) as u32);
     wide.concurrency = Some(1);
+    wide.when_busy =
+        *random.pick(&[WhenBusy::Queue, WhenBusy::Queue, WhenBusy::Replace, WhenBusy::CancelRunning]);
     wide.fail_fast = random.chance(30);
     let mut nested = flow(
         "nested",

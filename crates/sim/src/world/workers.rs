@@ -14,7 +14,7 @@ use tidegate_core::protocol::{Command, Finish, Join, Lease, Leave, Outcome};
 use tidegate_core::time::{Moment, Span};
 
 /// How long a simulated process may take to die, at most.
-pub(super) const GRACE: Span = Span::seconds(1);
+pub(crate) const GRACE: Span = Span::seconds(1);
 /// A poll that got no answer for so long is sent again, perhaps elsewhere.
 const POLL: Span = Span::seconds(3);
 
@@ -101,6 +101,7 @@ impl World {
     fn ask_to_join(&mut self, id: WorkerId) {
         let worker = &self.workers[id];
         let (server, life) = (worker.server, worker.life);
+        self.oracle.joining(&worker.plan.name, self.now);
         let join = Join {
             worker: worker.plan.name.clone(),
             incarnation: life,
@@ -286,7 +287,7 @@ impl World {
                 Event::Judge(Deferred::LeaseIsOver { lease, worker: name.clone(), since: self.now }),
             );
         }
-        self.oracle.lost_worker(&name);
+        self.oracle.lost_worker(&name, self.now);
         self.workers[id].attempts = None;
         self.workers[id].life += 1;
         let span = Span::millis(self.random.between(200, 9_000));
