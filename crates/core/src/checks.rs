@@ -41,7 +41,7 @@ impl Core {
                     outer.extend(step.class.filter(|_| step.entered));
                     match &step.kind {
                         Kind::Plain { work: Some(work), .. } => count(work),
-                        Kind::Loop(items) => items.items.values().for_each(&mut count),
+                        Kind::Loop(items) => items.items.values().for_each(|item| count(&item.work)),
                         _ => {}
                     }
                 }

@@ -5,7 +5,7 @@ use crate::catalog::{AttemptSource, Source};
 use crate::core::Core;
 use crate::crowd::Entrance;
 use crate::ids::{Name, NodeId, TaskId};
-use crate::nodes::{Kind, Node, RunState, Segment};
+use crate::nodes::{Kind, Node, RunState, Segment, WorkState};
 use crate::time::{Moment, Span};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
@@ -201,19 +201,19 @@ impl Core {
             _ => worker.is_some(),
         };
         if holds {
-            self.release(class, worker.as_ref());
-            let class = self.class_for(source);
-            self.admission.hold(class, worker.as_ref());
-            self.set_class(task, class);
+            self.hold_elsewhere(task, class, source, worker.as_ref());
         } else {
             self.step_out(node, now);
             self.step_in(node);
         }
     }
 
-    /// Items that never started stand elsewhere at once. What is in flight stays where it is counted: only the store
-    /// remembers its key.
     fn move_items_to_new_sources(&mut self, node: NodeId, now: Moment) {
+        let items = self.loop_of(node).into_iter().flat_map(|record| record.items.keys());
+        let in_flight: Vec<TaskId> = items.map(|&index| TaskId::item(node, index)).collect();
+        for task in in_flight {
+            self.move_item_to_new_source(task, now);
+        }
         let is_old = |segment: &Segment| {
             let entry = self.classes.entry(segment.class);
             entry.map(|entry| &*entry.source) != self.step_source(node, &segment.key).as_ref()
@@ -222,6 +222,34 @@ impl Core {
             self.step_out(node, now);
             self.step_in(node);
         }
+    }
+
+    fn move_item_to_new_source(&mut self, task: TaskId, now: Moment) {
+        let (Some(source), Some(work)) = (self.source_of(task), self.work(task)) else { return };
+        let class = work.class;
+        if self.classes.entry(class).is_some_and(|entry| *entry.source == source) {
+            return;
+        }
+        match &work.at {
+            WorkState::Running(running) => {
+                let worker = running.worker.clone();
+                self.hold_elsewhere(task, class, source, Some(&worker));
+            }
+            WorkState::Waiting => {
+                self.withdraw(task, class, now);
+                self.queue_again(task, Some(source));
+            }
+            // Its class is found when its time has come.
+            WorkState::Scheduled(_) => {}
+        }
+    }
+
+    /// What a task holds is counted by another class from now on.
+    fn hold_elsewhere(&mut self, task: TaskId, class: ClassId, source: Source, worker: Option<&Name>) {
+        self.release(class, worker);
+        let class = self.class_for(source);
+        self.admission.hold(class, worker);
+        self.set_class(task, class);
     }
 
     fn set_class(&mut self, task: TaskId, class: ClassId) {

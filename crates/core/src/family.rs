@@ -101,8 +101,8 @@ impl Core {
         let again: Vec<(u32, _)> = record
             .items
             .iter()
-            .filter(|(_, work)| matches!(work.at, WorkState::Waiting))
-            .map(|(&index, work)| (index, work.class))
+            .filter(|(_, item)| matches!(item.work.at, WorkState::Waiting))
+            .map(|(&index, item)| (index, item.work.class))
             .collect();
         for (from, to, class) in segments {
             let first = self.rank(TaskId::item(node, from));
@@ -130,7 +130,7 @@ impl Core {
         let again: Vec<u32> = record
             .items
             .iter()
-            .filter(|(_, work)| matches!(work.at, WorkState::Waiting))
+            .filter(|(_, item)| matches!(item.work.at, WorkState::Waiting))
             .map(|(&index, _)| index)
             .collect();
         for (from, key, ranges) in parked {

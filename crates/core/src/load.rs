@@ -6,7 +6,7 @@ use crate::catalog::{Setting, Source};
 use crate::core::Core;
 use crate::ids::{Name, NodeId, TaskId};
 use crate::model::LEASE;
-use crate::nodes::{Kind, Loop, Node, RunState, Running, Step, StepState, Work, WorkState};
+use crate::nodes::{Item, Kind, Loop, Node, RunState, Running, Step, StepState, Work, WorkState};
 use crate::planted::Bug;
 use crate::protocol::{
     Body, DeclaredRow, ItemRow, JobBody, Life, NodeRow, Pace, RunBody, Snapshot, StepBody, StepKind,
@@ -214,7 +214,7 @@ impl Core {
 
     /// Restores what a job, plain step or item was doing.
     fn load_work(&mut self, task: TaskId, life: &Life, now: Moment) {
-        let Some(source) = self.source_at_load(task) else { return };
+        let Some(source) = self.source_of(task) else { return };
         let class = self.class_for(source);
         self.load_work_with(task, class, life, now);
     }
@@ -264,23 +264,14 @@ impl Core {
         }
     }
 
-    fn source_at_load(&self, task: TaskId) -> Option<Source> {
-        match self.nodes.get(&task.node)? {
-            Node::Job(job) => Some(Source::Attempt(self.job_source(&job.action, &job.key))),
-            Node::Step(step) => match &step.kind {
-                Kind::Plain { key, .. } => self.step_source(task.node, key),
-                _ => None,
-            },
-            Node::Run(_) => None,
-        }
-    }
-
     fn put_work(&mut self, task: TaskId, work: Work) {
         match (self.nodes.get_mut(&task.node), task.index()) {
             (Some(Node::Job(job)), _) => job.work = work,
             (Some(Node::Step(step)), index) => match (&mut step.kind, index) {
                 (Kind::Plain { work: slot, .. }, None) => *slot = Some(work),
-                (Kind::Loop(items), Some(index)) => drop(items.items.insert(index, work)),
+                (Kind::Loop(items), Some(index)) => {
+                    items.items.entry(index).and_modify(|item| item.work = work);
+                }
                 _ => {}
             },
             _ => {}
@@ -337,6 +328,10 @@ impl Core {
         let task = TaskId::item(row.step, row.index);
         let Some(source) = self.step_source(row.step, &row.key) else { return };
         let class = self.class_for(source);
+        let work = Work { class, tally: row.life.tally, since: now, at: WorkState::Waiting };
+        if let Some(items) = self.loop_mut(row.step) {
+            items.items.insert(row.index, Item { work, key: row.key });
+        }
         self.load_work_with(task, class, &row.life, now);
     }
 

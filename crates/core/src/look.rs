@@ -74,7 +74,7 @@ impl Core {
                 Kind::Wait { .. } => this(true),
                 Kind::SubFlow { .. } => Vec::new(),
                 Kind::Loop(items) => {
-                    let single = items.items.iter().filter(|(_, work)| outside(work));
+                    let single = items.items.iter().filter(|(_, item)| outside(&item.work));
                     let single = single.map(|(&index, _)| (TaskId::item(node, index), 1));
                     let parked = items.segments.values().flat_map(|segment| &segment.parked);
                     single.chain(parked.map(|&(first, count)| (first.task(), count))).collect()

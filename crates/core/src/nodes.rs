@@ -211,11 +211,18 @@ pub(crate) struct Loop {
     pub asking: bool,
     /// Stretches of items that have never started, by their first index.
     pub segments: BTreeMap<u32, Segment>,
-    pub items: BTreeMap<u32, Work>,
+    pub items: BTreeMap<u32, Item>,
     pub ended: LoopTally,
     pub stop: Option<Stop>,
     /// Why its items could not be rendered.
     pub error: Option<String>,
+}
+
+/// An item that has started once and has not ended.
+#[derive(Debug)]
+pub(crate) struct Item {
+    pub work: Work,
+    pub key: Option<Name>,
 }
 
 /// Items in a row that share a class. Where it is not yet empty the class exists.
@@ -261,13 +268,15 @@ impl Loop {
             .filter(|segment| index < segment.to)
     }
 
-    /// Item `index` starts for the first time: it is no longer part of its segment.
-    pub fn leave_segment(&mut self, index: u32) {
+    /// Item `index` starts for the first time: it is no longer part of its segment, and has a record of its own.
+    pub fn open(&mut self, index: u32, work: Work) {
         let Some((&first, segment)) = self.segments.range_mut(..=index).next_back() else { return };
+        let key = segment.key.clone();
         segment.unstarted -= 1;
         if segment.unstarted == 0 {
             self.segments.remove(&first);
         }
+        self.items.insert(index, Item { work, key });
     }
 }
 
@@ -277,7 +286,7 @@ impl Node {
             (Node::Job(job), None) => Some(&job.work),
             (Node::Step(step), index) => match (&step.kind, index) {
                 (Kind::Plain { work, .. }, None) => work.as_ref(),
-                (Kind::Loop(items), Some(index)) => items.items.get(&index),
+                (Kind::Loop(items), Some(index)) => items.items.get(&index).map(|item| &item.work),
                 _ => None,
             },
             _ => None,
@@ -289,7 +298,7 @@ impl Node {
             (Node::Job(job), None) => Some(&mut job.work),
             (Node::Step(step), index) => match (&mut step.kind, index) {
                 (Kind::Plain { work, .. }, None) => work.as_mut(),
-                (Kind::Loop(items), Some(index)) => items.items.get_mut(&index),
+                (Kind::Loop(items), Some(index)) => items.items.get_mut(&index).map(|item| &mut item.work),
                 _ => None,
             },
             _ => None,

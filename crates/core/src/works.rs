@@ -111,11 +111,7 @@ impl Core {
             Node::Job(job) => Some(Source::Attempt(self.job_source(&job.action, &job.key))),
             Node::Step(step) => match &step.kind {
                 Kind::Plain { key, .. } => self.step_source(task.node, key),
-                // Every item of a class has the class's source; it outlives the items in flight.
-                Kind::Loop(items) => {
-                    let class = items.items.get(&task.index()?)?.class;
-                    Some((*self.classes.entry(class)?.source).clone())
-                }
+                Kind::Loop(items) => self.step_source(task.node, &items.items.get(&task.index()?)?.key),
                 _ => None,
             },
             Node::Run(_) => None,
@@ -160,10 +156,32 @@ impl Core {
                 if let Some(index) = task.index() {
                     self.open_item(task.node, index, grant.class, now);
                 }
-                self.begin(task, grant, now);
+                match self.is_stopping(task.node) {
+                    Some(why) => self.turn_away(task, grant, why, now),
+                    None => self.begin(task, grant, now),
+                }
             }
             None => debug_assert!(self.planted.is_any(), "granted {task:?}, which is not open"),
         }
+    }
+
+    /// Why the loop or a run around a task is being stopped. That goes in slices, and nothing of it may start in
+    /// between.
+    fn is_stopping(&self, node: NodeId) -> Option<Stop> {
+        let step = self.step(node)?;
+        let run = self.run(step.run)?;
+        let of_loop = match &step.kind {
+            Kind::Loop(items) => items.stop,
+            _ => None,
+        };
+        of_loop.or(run.stop).or_else(|| self.is_stopping(run.parent?))
+    }
+
+    /// What was granted is given back, and its task ends.
+    fn turn_away(&mut self, task: TaskId, grant: Grant, why: Stop, now: Moment) {
+        self.release(grant.class, grant.worker.as_ref());
+        let state = if task.index().is_some() { State::Cancelled } else { why.end() };
+        self.end_task(task, state, None, None, now);
     }
 
     fn begin(&mut self, task: TaskId, grant: Grant, now: Moment) {

@@ -67,11 +67,15 @@ impl Core {
 
 #[cfg(test)]
 mod tests {
+    use crate::core::SLICE;
     use crate::ids::{NodeId, TaskId};
     use crate::model::OnFailure;
-    use crate::protocol::{Answer, Command, Evaluation, Pausable, Refusal};
+    use crate::protocol::{
+        Answer, Command, Effect, Evaluation, Outcome, Pausable, Payload, Question, Refusal,
+    };
     use crate::state::State;
     use crate::testkit::{Kit, flow, looping, rendered, step};
+    use crate::time::Span;
 
     #[test]
     fn what_is_not_open_cannot_be_cancelled() {
@@ -113,5 +117,44 @@ mod tests {
         kit.join("v", 1, 9);
         kit.succeed(TaskId::item(each, 1));
         assert_eq!(kit.ended(each), Some((State::Succeeded, None)));
+    }
+
+    /// Every item is a stretch of its own, and nobody is there who could run them.
+    fn scattered(kit: &mut Kit, count: u32) -> (NodeId, NodeId) {
+        kit.declare(vec![flow("big", vec![looping("all", None, OnFailure::STOP)])], Vec::new(), None);
+        let run = kit.run("big");
+        kit.answer_step(run, 0, Evaluation::List { items: Payload::new("[]"), count });
+        let question = Question::Items { step: run.step(0), from: 0, to: count };
+        let items = (0..count).map(|index| rendered(Some(["odd", "even"][index as usize % 2]))).collect();
+        kit.apply(Command::Evaluated { question, evaluation: Evaluation::Items(items) });
+        (run, run.step(0))
+    }
+
+    #[test]
+    fn what_is_cancelled_in_slices_does_not_start_in_between() {
+        let mut kit = Kit::new(0);
+        let (run, each) = scattered(&mut kit, 3 * SLICE);
+        kit.apply(Command::Cancel(TaskId::node(run)));
+        assert_eq!(kit.core.next_wake(), Some(kit.now), "there is more to do");
+        assert_eq!(kit.state(TaskId::item(each, 3 * SLICE - 1)), Some(State::Waiting));
+        kit.join("v", 1, 10_000);
+        kit.advance(Span::ZERO);
+        kit.advance(Span::ZERO);
+        assert!(!kit.effects.iter().any(|effect| matches!(effect, Effect::Deliver { .. })));
+        assert!(kit.core.is_idle());
+    }
+
+    #[test]
+    fn what_runs_is_told_before_the_rest_is_ended() {
+        let mut kit = Kit::new(9);
+        let (run, each) = scattered(&mut kit, 3 * SLICE);
+        kit.apply(Command::Cancel(TaskId::node(run)));
+        let told = |kit: &Kit| kit.effects.iter().filter(|e| matches!(e, Effect::Stop { .. })).count();
+        assert_eq!(told(&kit), 9, "what runs is told at once");
+        for index in 0..9 {
+            let lease = kit.lease(TaskId::item(each, index));
+            kit.finish(lease, Outcome::Stopped);
+        }
+        assert!(kit.core.is_idle(), "every command goes on with it");
     }
 }

@@ -203,7 +203,7 @@ impl Core {
         Some(match (&step.kind, task.index()) {
             (Kind::Plain { work: Some(work), .. }, None) => self.explain_work(task, work, now),
             (Kind::Loop(items), Some(index)) => match items.items.get(&index) {
-                Some(work) => self.explain_work(task, work, now),
+                Some(item) => self.explain_work(task, &item.work, now),
                 None => {
                     let segment = items.segment_of(index)?;
                     let rank = self.rank(task);
@@ -217,7 +217,8 @@ impl Core {
                 }
             },
             (Kind::Loop(items), None) => {
-                let running = items.items.values().filter(|work| work.running().is_some()).count() as u32;
+                let running =
+                    items.items.values().filter(|item| item.work.running().is_some()).count() as u32;
                 let reason = Reason::Items { count: items.count, ended: items.ended.total(), running };
                 (State::Running, step.since, reason, None)
             }
@@ -356,8 +357,8 @@ impl Core {
                             holders.extend(self.holder(TaskId::node(node), work, limit, now));
                         }
                         Kind::Loop(items) => {
-                            holders.extend(items.items.iter().filter_map(|(&index, work)| {
-                                self.holder(TaskId::item(node, index), work, limit, now)
+                            holders.extend(items.items.iter().filter_map(|(&index, item)| {
+                                self.holder(TaskId::item(node, index), &item.work, limit, now)
                             }))
                         }
                         _ => {}

@@ -5,7 +5,7 @@ use crate::admission::{ClassId, Rank};
 use crate::core::Core;
 use crate::ids::{NodeId, TaskId};
 use crate::model::OnFailure;
-use crate::nodes::{Kind, Loop, Segment, Step, Work, WorkState};
+use crate::nodes::{Item, Kind, Loop, Segment, Step, Work, WorkState};
 use crate::planted::Bug;
 use crate::protocol::{Payload, Rendered, Stop, Tally, Write};
 use crate::state::State;
@@ -79,9 +79,8 @@ impl Core {
     pub(crate) fn open_item(&mut self, node: NodeId, index: u32, class: ClassId, now: Moment) {
         let Some(record) = self.loop_mut(node) else { return };
         if !record.items.contains_key(&index) {
-            record.leave_segment(index);
             let work = Work { class, tally: Tally::default(), since: now, at: WorkState::Waiting };
-            record.items.insert(index, work);
+            record.open(index, work);
         }
     }
 
@@ -112,7 +111,7 @@ impl Core {
         self.loop_may_be_done(node, now);
     }
 
-    /// No further item starts; running ones are told to stop; the others end in slices.
+    /// No further item starts; running ones are told to stop and the others end, in slices.
     pub(crate) fn stop_loop(&mut self, node: NodeId, why: Stop, now: Moment) {
         let Some(record) = self.loop_mut(node) else { return };
         if record.stop.is_some() {
@@ -122,22 +121,8 @@ impl Core {
         // Items that were never expanded have no rows; they are counted all the same.
         record.ended.cancelled += record.count - record.expanded;
         record.expanded = record.count;
-        let segments = std::mem::take(&mut record.segments);
-        let running: Vec<u32> = record
-            .items
-            .iter()
-            .filter(|(_, work)| work.running().is_some())
-            .map(|(&index, _)| index)
-            .collect();
         self.write(Write::Stopping { task: TaskId::node(node), why, at: now });
-        for (from, segment) in segments {
-            self.end_unstarted_items(node, from, segment, now);
-        }
-        for index in running {
-            self.stop_running(TaskId::item(node, index), why, now);
-        }
         self.busy.insert(node);
-        self.loop_may_be_done(node, now);
     }
 
     fn end_unstarted_items(&mut self, node: NodeId, from: u32, segment: Segment, now: Moment) {
@@ -182,22 +167,28 @@ impl Core {
         rest
     }
 
-    /// Ends items of a stopped loop that wait or pause before a retry; says whether there are more.
+    /// Goes on with stopping a loop: first item by item, because what runs takes its time to stop, then the
+    /// stretches that never started. Says whether there is more.
     pub(crate) fn go_on_with_loop(&mut self, node: NodeId, now: Moment, slice: &mut u32) -> bool {
-        let Some(record) = self.loop_of(node) else { return false };
-        if record.stop.is_none() {
-            return false;
-        }
-        let idle = record.items.iter().filter(|(_, work)| work.running().is_none()).map(|(&index, _)| index);
-        let batch: Vec<u32> = idle.take(*slice as usize).collect();
+        let Some(why) = self.loop_of(node).and_then(|record| record.stop) else { return false };
+        let untold = |item: &Item| item.work.running().is_none_or(|running| running.stop.is_none());
+        let items = self.loop_of(node).into_iter().flat_map(|record| &record.items);
+        let items = items.filter(|(_, item)| untold(item)).map(|(&index, _)| TaskId::item(node, index));
+        let batch: Vec<TaskId> = items.take(*slice as usize).collect();
         *slice -= batch.len() as u32;
-        let more = *slice == 0;
-        for index in batch {
-            self.end_waiting(TaskId::item(node, index), State::Cancelled, None, now);
+        for task in batch {
+            self.stop_running(task, why, now);
+            self.end_waiting(task, State::Cancelled, None, now);
+        }
+        while *slice > 0
+            && let Some((from, segment)) = self.loop_mut(node).and_then(|record| record.segments.pop_first())
+        {
+            *slice -= 1;
+            self.end_unstarted_items(node, from, segment, now);
         }
         // After a load nothing may be left to end, and nobody else who notices.
         self.loop_may_be_done(node, now);
-        more
+        *slice == 0
     }
 
     /// The step ends exactly once: when no item is open.
