@@ -30,6 +30,8 @@ pub struct Core {
     pub(crate) catalog: Catalog,
     pub(crate) classes: Classes,
     pub(crate) nodes: Open,
+    /// Runs that have begun, also those inside others.
+    pub(crate) begun: BTreeSet<NodeId>,
     /// Ids sort by their time, so that here, too, only the two ends are touched.
     pub(crate) by_id: BTreeMap<RunId, NodeId>,
     pub(crate) by_key: BTreeMap<Name, (NodeId, u64)>,

@@ -5,7 +5,7 @@ use crate::catalog::{Catalog, Source};
 use crate::core::Core;
 use crate::ids::TaskId;
 use crate::model::WhenExhausted;
-use crate::nodes::{Node, RunState};
+use crate::nodes::Node;
 use crate::protocol::{Refusal, Stop};
 use crate::state::State;
 use crate::time::Moment;
@@ -183,18 +183,19 @@ impl Core {
     /// Root tasks that hold units of a limit: since when, and whether they were told to stop.
     fn running_at(&self, limit: LimitId) -> Vec<(Moment, TaskId, bool)> {
         let names = |class| self.admission.class(class).demands.iter().any(|demand| demand.limit == limit);
-        let running = self.nodes.iter().filter_map(|(node, record)| match record {
+        let tasks = self.workers.iter().flat_map(|(_, worker)| worker.attempts.keys());
+        let jobs = tasks.filter_map(|task| match self.nodes.get(&task.node)? {
             Node::Job(job) => {
                 let running = job.work.running().filter(|_| names(job.work.class))?;
-                Some((running.granted, TaskId::node(node), running.stop.is_some()))
+                Some((running.granted, *task, running.stop.is_some()))
             }
-            Node::Run(run) => {
-                let holds = run.state == RunState::Running && run.class.is_some_and(names);
-                holds.then(|| (run.since, TaskId::node(node), run.stop.is_some()))
-            }
-            Node::Step(_) => None,
+            _ => None,
         });
-        running.collect()
+        let runs = self.begun.iter().filter_map(|&node| {
+            let run = self.run(node).filter(|run| run.class.is_some_and(names))?;
+            Some((run.since, TaskId::node(node), run.stop.is_some()))
+        });
+        jobs.chain(runs).collect()
     }
 }
 

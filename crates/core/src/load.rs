@@ -376,6 +376,7 @@ impl Core {
         if state != RunState::Running {
             return;
         }
+        self.begun.insert(node);
         let Some(run) = self.run_mut(node) else { return };
         let plan = run.plan.clone();
         for (index, step) in plan.flow.steps.iter().enumerate() {

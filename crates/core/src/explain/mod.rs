@@ -258,10 +258,9 @@ impl Core {
     }
 
     fn run_around(&self, node: NodeId) -> Option<(NodeId, &crate::nodes::Run)> {
-        self.nodes.iter().find_map(|(id, record)| match record {
-            Node::Run(run) if id < node && node.0 <= id.0 + run.steps.len() as u64 => Some((id, &**run)),
-            _ => None,
-        })
+        let &id = self.begun.range(..node).next_back()?;
+        let run = self.run(id)?;
+        (node.0 <= id.0 + run.steps.len() as u64).then_some((id, run))
     }
 
     // ---- blockers
@@ -340,32 +339,19 @@ impl Core {
 
     /// Who holds units of a limit, longest first.
     fn holders(&self, limit: LimitId, now: Moment) -> Vec<Holder> {
-        let mut holders = Vec::new();
-        for (node, record) in self.nodes.iter() {
-            match record {
-                Node::Job(job) => holders.extend(self.holder(TaskId::node(node), &job.work, limit, now)),
-                Node::Run(run) if run.state == RunState::Running => {
-                    holders.extend(self.outer_holder(node, run.class, run.since, limit));
-                }
-                Node::Run(_) => {}
-                Node::Step(step) => {
-                    if step.entered {
-                        holders.extend(self.outer_holder(node, step.class, step.since, limit));
-                    }
-                    match &step.kind {
-                        Kind::Plain { work: Some(work), .. } => {
-                            holders.extend(self.holder(TaskId::node(node), work, limit, now));
-                        }
-                        Kind::Loop(items) => {
-                            holders.extend(items.items.iter().filter_map(|(&index, item)| {
-                                self.holder(TaskId::item(node, index), &item.work, limit, now)
-                            }))
-                        }
-                        _ => {}
-                    }
-                }
-            }
-        }
+        let attempts = self.workers.iter().flat_map(|(_, worker)| worker.attempts.keys());
+        let attempts = attempts.filter_map(|&task| self.holder(task, limit, now));
+        let begun = self.begun.iter().filter_map(|&node| Some((node, self.run(node)?)));
+        let runs = begun.filter_map(|(node, run)| self.outer_holder(node, run.class, run.since, limit));
+        // Steps hold nothing but places of their run.
+        let run = match self.admission.limit(limit).key {
+            LimitKey::Steps(run) => self.run(run).map(|state| (run, state.steps.len())),
+            _ => None,
+        };
+        let steps = run.into_iter().flat_map(|(run, count)| (0..count).map(move |index| run.step(index)));
+        let steps = steps.filter_map(|node| Some((node, self.step(node).filter(|step| step.entered)?)));
+        let steps = steps.filter_map(|(node, step)| self.outer_holder(node, step.class, step.since, limit));
+        let mut holders: Vec<Holder> = attempts.chain(runs).chain(steps).collect();
         holders.sort_by(|a, b| (a.since, &a.name).cmp(&(b.since, &b.name)));
         holders
     }
@@ -375,7 +361,8 @@ impl Core {
         demands.clone().find(|demand| demand.limit == limit).map(|demand| demand.units)
     }
 
-    fn holder(&self, task: TaskId, work: &Work, limit: LimitId, now: Moment) -> Option<Holder> {
+    fn holder(&self, task: TaskId, limit: LimitId, now: Moment) -> Option<Holder> {
+        let work = self.work(task)?;
         let running = work.running()?;
         Some(Holder {
             units: self.units_held(work.class, limit)?,

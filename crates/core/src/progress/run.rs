@@ -24,6 +24,7 @@ impl Core {
                 run.ready.push_back(index as u32);
             }
         }
+        self.begun.insert(node);
         self.write(Write::Entered { node, state: State::Running, at: now });
         if let Some(at) = deadline {
             self.timers.set(at, TaskId::node(node), Alarm::Deadline);
@@ -173,6 +174,7 @@ impl Core {
         now: Moment,
     ) {
         let Some(Node::Run(run)) = self.nodes.remove(&node) else { return };
+        self.begun.remove(&node);
         if let (Some(class), RunState::Running) = (run.class, run.state) {
             self.release(class, None);
         }
