@@ -239,8 +239,12 @@ mod tests {
         kit.now = kit.now + Span::seconds(1);
         let second = kit.job("work");
         let third = kit.job("work");
-        let stopping =
-            |node| Write::Stopping { task: TaskId::node(node), why: Stop::Superseded, at: kit.now };
+        let stopping = |node| Write::Stopping {
+            task: TaskId::node(node),
+            why: Stop::Superseded,
+            error: None,
+            at: kit.now,
+        };
         assert!(kit.writes.contains(&stopping(first)));
         assert!(!kit.writes.contains(&stopping(second)));
         let root = kit.writes.iter().find_map(|write| match write {

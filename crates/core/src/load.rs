@@ -182,7 +182,8 @@ impl Core {
         let kind = match body.kind {
             StepKind::Plain { key } => Kind::Plain { key, order: payload, work: None, tally: life.tally },
             StepKind::Loop { count } => {
-                Kind::Loop(Box::new(Loop { count, stop: life.stop, ..Loop::default() }))
+                let (stop, error) = (life.stop, life.error.clone());
+                Kind::Loop(Box::new(Loop { count, stop, error, ..Loop::default() }))
             }
             StepKind::SubFlow => Kind::SubFlow { child: None },
             StepKind::Wait { until } => Kind::Wait { until },

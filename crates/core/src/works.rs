@@ -275,7 +275,7 @@ impl Core {
         }
         running.stop = Some(why);
         let (worker, lease) = (running.worker.clone(), Lease { task, epoch: running.epoch });
-        self.write(Write::Stopping { task, why, at: now });
+        self.write(Write::Stopping { task, why, error: None, at: now });
         self.effect(Effect::Stop { worker, lease });
     }
 

@@ -95,42 +95,33 @@ fn an_order_has_arguments_environment_and_directory() {
 }
 
 #[test]
-fn errors_name_step_field_and_what_is_undefined() {
+fn errors_name_the_field_and_what_is_undefined() {
     let cases = [
         (
             "run: [echo, \"{{ steps.first.output.rows }}\"]",
-            "step `it`: `run[1]`: `steps.first.output.rows` is undefined",
+            "`run[1]`: `steps.first.output.rows` is undefined",
         ),
         (
             "run: [echo, \"a {{ steps.first.output.rows.x }}\"]",
-            "step `it`: `run[1]`: `steps.first.output.rows` is undefined",
+            "`run[1]`: `steps.first.output.rows` is undefined",
         ),
         (
             "run: [echo]\n    env: { A: \"x{{ steps.first.output.b }}\" }",
-            "step `it`: `env.A`: `steps.first.output.b` is undefined",
+            "`env.A`: `steps.first.output.b` is undefined",
         ),
-        (
-            "run: [echo]\n    when: \"{{ inputs.rows }}\"",
-            "step `it`: `when` must be `true` or `false`, not a list",
-        ),
+        ("run: [echo]\n    when: \"{{ inputs.rows }}\"", "`when` must be `true` or `false`, not a list"),
         (
             "run: [echo]\n    when: \"{{ steps.first.output.x == 1 }}\"",
-            "step `it`: `when`: `steps.first.output.x` is undefined",
+            "`when`: `steps.first.output.x` is undefined",
         ),
-        (
-            "run: [echo]\n    with_items: \"{{ inputs.url }}\"",
-            "step `it`: `with_items` must be a list, not text",
-        ),
-        ("run: [echo, \"{{ steps.first.output.nothing }}\"]", "step `it`: `run[1]`: the value is null"),
+        ("run: [echo]\n    with_items: \"{{ inputs.url }}\"", "`with_items` must be a list, not text"),
+        ("run: [echo, \"{{ steps.first.output.nothing }}\"]", "`run[1]`: the value is null"),
         (
             "run: [echo, \"{{ [inputs.rows, steps.first.output.x] }}\"]",
-            "step `it`: `run[1]`: a part of the value is undefined",
+            "`run[1]`: a part of the value is undefined",
         ),
-        ("run: [\"{{ '' }}\"]", "step `it`: `run[0]`: there is no program"),
-        (
-            "wait: \"{{ inputs.url }}\"",
-            "step `it`: `wait`: `http://x/?a=1&b=<2>` is neither a duration nor a time",
-        ),
+        ("run: [\"{{ '' }}\"]", "`run[0]`: there is no program"),
+        ("wait: \"{{ inputs.url }}\"", "`wait`: `http://x/?a=1&b=<2>` is neither a duration nor a time"),
     ];
     for (text, error) in cases {
         assert_eq!(failure(&format!("    {text}")), error);
@@ -171,7 +162,7 @@ fn loops_give_their_list_and_then_their_items() {
     let texts: Vec<String> = orders.iter().map(|order| argv(order).remove(1)).collect();
     assert_eq!(texts, ["7/40", "8/41"]);
     let failed = evaluate_items(&flow, 1, &scope(), 3, &[json!({ "id": 1 }), json!({})]);
-    let error = "step `it`, item 4: `run[1]`: `item.id` is undefined".to_owned();
+    let error = "item 4: `run[1]`: `item.id` is undefined".to_owned();
     assert_eq!(failed, Evaluation::Failed { error });
 }
 
@@ -230,7 +221,7 @@ fn actions_see_their_inputs_and_nothing_else() {
     let inputs = json!({ "what": "http://x/?a=1&b=<2>", "loud": true });
     assert_eq!(json_of(&rendered.order), json!({"call": {"function": "say", "input": inputs } }));
     let wrong = flow("    action: say\n    inputs: { what: 3, lout: 1 }");
-    let error = "step `it`: action `say`: input `what` must be text, not an integer; there is no input `lout`; did you mean `loud`?";
+    let error = "action `say`: input `what` must be text, not an integer; there is no input `lout`; did you mean `loud`?";
     assert_eq!(
         evaluate_step(&wrong, 1, &with(Callee::Action(run))),
         Evaluation::Failed { error: error.to_owned() }

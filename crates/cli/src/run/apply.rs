@@ -35,7 +35,7 @@ impl View {
                 }
                 Some(Event { at: *at, name, what: What::Ended { state: *state, took: None, error: None } })
             }
-            Write::Stopping { task, why, at } => {
+            Write::Stopping { task, why, at, .. } => {
                 match self.runs.get_mut(&task.node) {
                     Some(run) => run.stopping = Some(*why),
                     None => self.step_mut(task.node)?.stopping = true,

@@ -141,12 +141,12 @@ fn the_rest() -> Vec<Write> {
     let skipped = Life { ended: Some(at(2_200)), ..Life::new(State::Skipped) };
     vec![
         ended(item(1), State::Failed, Some("exit code 22: no route"), 2_000),
-        Write::Stopping { task: step(1), why: Stop::LoopFailed, at: at(2_000) },
+        Write::Stopping { task: step(1), why: Stop::LoopFailed, error: None, at: at(2_000) },
         Write::ItemsEnded { step: ROOT.step(1), from: 3, to: 4, state: State::Cancelled, at: at(2_000) },
         ended(item(2), State::Cancelled, None, 2_100),
         ended(step(1), State::Failed, Some("1 of 4 items failed"), 2_100),
         added(step_row(ROOT, 4, StepKind::Nothing, skipped, 2_200)),
-        Write::Stopping { task: TaskId::node(ROOT), why: Stop::Cancelled, at: at(2_300) },
+        Write::Stopping { task: TaskId::node(ROOT), why: Stop::Cancelled, error: None, at: at(2_300) },
         ended(step(2), State::Cancelled, None, 2_300),
         ended(TaskId::node(INSIDE.step(1)), State::Cancelled, None, 2_300),
         ended(TaskId::node(INSIDE), State::Cancelled, None, 2_300),

@@ -42,7 +42,7 @@ impl Core {
                 }
                 let (state, output, error) = match evaluation {
                     Evaluation::Outputs(output) => (State::Succeeded, Some(output), None),
-                    Evaluation::Failed { error } => (State::Failed, None, Some(format!("outputs: {error}"))),
+                    Evaluation::Failed { error } => (State::Failed, None, Some(error)),
                     other => (State::Failed, None, Some(format!("outputs: unexpected {other:?}"))),
                 };
                 self.end_run(run, state, output, error, now);

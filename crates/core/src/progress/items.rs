@@ -121,7 +121,8 @@ impl Core {
         // Items that were never expanded have no rows; they are counted all the same.
         record.ended.cancelled += record.count - record.expanded;
         record.expanded = record.count;
-        self.write(Write::Stopping { task: TaskId::node(node), why, at: now });
+        let error = record.error.clone();
+        self.write(Write::Stopping { task: TaskId::node(node), why, error, at: now });
         self.busy.insert(node);
     }
 

@@ -60,6 +60,8 @@ pub enum Write {
     Stopping {
         task: TaskId,
         why: Stop,
+        /// Of a loop whose items could not be rendered.
+        error: Option<String>,
         at: Moment,
     },
     /// These leases last until `until`.

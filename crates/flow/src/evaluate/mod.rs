@@ -27,7 +27,7 @@ const MAX_OUTPUTS: usize = 16 * 1024 * 1024;
 /// A step whose predecessors have ended: is it skipped, and if not, what is it to do?
 pub fn evaluate_step(flow: &Flow, step: usize, scope: &Scope) -> Evaluation {
     let Some(step) = flow.steps.get(step) else { return no_such_step(flow, step) };
-    answer(try_step(step, scope), || format!("step `{}`", step.name))
+    answer(try_step(step, scope))
 }
 
 /// What the items from index `from` on are to do, in index order.
@@ -41,7 +41,7 @@ pub fn evaluate_items(flow: &Flow, step: usize, scope: &Scope, from: u32, items:
         match work::order(step, scope, &renderer) {
             Ok(order) => rendered.push(order),
             Err(error) => {
-                return Evaluation::Failed { error: format!("step `{}`, item {index}: {error}", step.name) };
+                return Evaluation::Failed { error: format!("item {index}: {error}") };
             }
         }
     }
@@ -59,7 +59,7 @@ pub fn evaluate_outputs(flow: &Flow, scope: &Scope) -> Evaluation {
         }
         Ok(Evaluation::Outputs(Payload::new(bytes)))
     });
-    answer(outputs, || format!("flow `{}`", flow.name))
+    answer(outputs)
 }
 
 fn try_step(step: &Step, scope: &Scope) -> Result<Evaluation, String> {
@@ -90,8 +90,9 @@ fn try_step(step: &Step, scope: &Scope) -> Result<Evaluation, String> {
     }
 }
 
-fn answer(result: Result<Evaluation, String>, what: impl Fn() -> String) -> Evaluation {
-    result.unwrap_or_else(|error| Evaluation::Failed { error: format!("{}: {error}", what()) })
+/// Whose error it is, the one who asked knows.
+fn answer(evaluated: Result<Evaluation, String>) -> Evaluation {
+    evaluated.unwrap_or_else(|error| Evaluation::Failed { error })
 }
 
 fn no_such_step(flow: &Flow, step: usize) -> Evaluation {

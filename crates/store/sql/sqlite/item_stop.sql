@@ -1,2 +1,2 @@
 -- A running item was told to stop.
-update item set stop = ?3 where step = ?1 and idx = ?2
+update item set stop = ?3, error = coalesce(?4, error) where step = ?1 and idx = ?2

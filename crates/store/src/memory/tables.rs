@@ -83,9 +83,10 @@ impl Tables {
                     end(&mut item.life, *state, None, *at);
                 }
             }
-            Write::Stopping { task, why, at: _ } => {
+            Write::Stopping { task, why, error, at: _ } => {
                 if let Some(life) = self.life(*task) {
                     life.stop = Some(*why);
+                    life.error = error.clone().or(life.error.take());
                 }
             }
             Write::Renewed { leases, until } => self.renew(leases, *until),

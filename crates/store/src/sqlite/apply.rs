@@ -47,7 +47,7 @@ impl Tables<'_> {
             Write::ItemsEnded { step, from, to, state, at } => {
                 self.run(sql!("items_end"), (id(*step), from, to, Word(*state), at.0)).map(drop)
             }
-            Write::Stopping { task, why, at: _ } => self.stop(*task, *why),
+            Write::Stopping { task, why, error, at: _ } => self.stop(*task, *why, error.as_deref()),
             Write::Renewed { leases, until } => leases.iter().try_for_each(|lease| self.renew(lease, *until)),
             Write::Ranked { node, priority, root } => {
                 self.run(sql!("task_rank"), (id(*node), priority, signed(*root))).map(drop)
@@ -174,10 +174,10 @@ impl Tables<'_> {
         .map(drop)
     }
 
-    fn stop(&self, task: TaskId, why: Stop) -> rusqlite::Result<()> {
+    fn stop(&self, task: TaskId, why: Stop, error: Option<&str>) -> rusqlite::Result<()> {
         match task.index() {
-            None => self.run(sql!("task_stop"), (id(task.node), Word(why))),
-            Some(index) => self.run(sql!("item_stop"), (id(task.node), index, Word(why))),
+            None => self.run(sql!("task_stop"), (id(task.node), Word(why), error)),
+            Some(index) => self.run(sql!("item_stop"), (id(task.node), index, Word(why), error)),
         }
         .map(drop)
     }

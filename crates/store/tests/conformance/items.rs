@@ -41,13 +41,14 @@ pub fn an_item_lives_like_any_task<B: Backend>() {
     ledger.write([items(0, 3), granted(task, 1)]);
     ledger.write([
         Write::Renewed { leases: vec![lease(task, 1), lease(TaskId::item(STEP, 2), 1)], until: Moment(777) },
-        Write::Stopping { task, why: Stop::LoopFailed, at: Moment(130) },
+        Write::Stopping { task, why: Stop::LoopFailed, error: Some("bad list".to_owned()), at: Moment(130) },
     ]);
     let mut grant = grant_row(1);
     grant.until = Moment(777);
     let running = Life {
         grant: Some(grant),
         stop: Some(Stop::LoopFailed),
+        error: Some("bad list".to_owned()),
         tally: Tally { started: 1, ..Tally::default() },
         started: Some(Moment(101)),
         ..Life::new(State::Running)

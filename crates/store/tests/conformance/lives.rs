@@ -113,7 +113,7 @@ pub fn a_move_ends_the_grant_and_keeps_the_last_error<B: Backend>() {
 }
 
 pub fn a_new_attempt_was_told_nothing<B: Backend>() {
-    let stopping = || Write::Stopping { task: task(), why: Stop::TimedOut, at: Moment(130) };
+    let stopping = || Write::Stopping { task: task(), why: Stop::TimedOut, error: None, at: Moment(130) };
     let mut ledger = Ledger::<B>::open();
     ledger.write([add(job()), granted(task(), 1), stopping(), moved(State::Waiting, None, None)]);
     assert_eq!(ledger.node().life.stop, None);
@@ -137,7 +137,7 @@ pub fn stops_ranks_and_pauses_are_kept<B: Backend>() {
     ledger.write([
         add(job()),
         granted(task(), 1),
-        Write::Stopping { task: task(), why: Stop::FailedFast, at: Moment(130) },
+        Write::Stopping { task: task(), why: Stop::FailedFast, error: None, at: Moment(130) },
         Write::Ranked { node: JOB, priority: 100, root: u64::MAX },
         Write::Paused { node: JOB, paused: true },
     ]);
@@ -157,7 +157,7 @@ pub fn a_write_about_nothing_changes_nothing<B: Backend>() {
         granted(task(), 1),
         granted(item, 1),
         moved(State::Waiting, None, None),
-        Write::Stopping { task: item, why: Stop::Cancelled, at: Moment(1) },
+        Write::Stopping { task: item, why: Stop::Cancelled, error: None, at: Moment(1) },
         Write::Ranked { node: JOB, priority: 1, root: 1 },
         Write::Paused { node: JOB, paused: true },
         ended(task(), State::Succeeded, Some("1")),
