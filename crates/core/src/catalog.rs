@@ -262,7 +262,8 @@ impl Catalog {
         let key = key.as_ref()?;
         let each = self.each(action);
         let set = LimitKey::ActionKey { action: action.clone(), key: key.clone() };
-        let counts = each != Each::default() || self.settings.contains_key(&set);
+        let declared = each != Each::default() && self.action(action).keyed;
+        let counts = declared || self.settings.contains_key(&set);
         counts.then(|| key.clone())
     }
 

@@ -4,7 +4,7 @@ use crate::admission::{Ask, Gauge, LimitId, LimitKey, Rank};
 use crate::catalog::{Catalog, Source};
 use crate::core::Core;
 use crate::ids::TaskId;
-use crate::model::WhenExhausted;
+use crate::model::{WhenBusy, WhenExhausted};
 use crate::nodes::Node;
 use crate::protocol::{Refusal, Stop};
 use crate::state::State;
@@ -27,6 +27,39 @@ enum Hurdle {
     Never(Refusal),
     /// A rate or quota that says `reject`.
     Pace(LimitKey),
+}
+
+impl LimitKey {
+    /// Whether `when_busy` acts at this limit: it is the action's or flow's own.
+    pub(crate) fn is_own(&self) -> bool {
+        matches!(self, LimitKey::Flow { .. } | LimitKey::Action(_) | LimitKey::ActionKey { .. })
+    }
+}
+
+impl Entrance {
+    /// Why nobody with this source can ever be granted.
+    pub fn never(&self) -> Option<Refusal> {
+        self.hurdles.iter().find_map(|hurdle| match hurdle {
+            Hurdle::Never(refusal) => Some(refusal.clone()),
+            Hurdle::Pace(_) => None,
+        })
+    }
+}
+
+/// Who gives way to a newcomer.
+pub(crate) enum Crowd {
+    Nobody,
+    /// They end; the newcomer takes the place of the first.
+    Waiting(Vec<Rank>),
+    /// They are told to stop; the newcomer takes the place of the first.
+    Running(Vec<TaskId>),
+}
+
+impl Crowd {
+    /// Whether there is one less in line when they have given way.
+    pub fn leaves_the_line(&self) -> bool {
+        matches!(self, Crowd::Waiting(waiting) if !waiting.is_empty())
+    }
 }
 
 impl Catalog {
@@ -73,7 +106,7 @@ impl Catalog {
 
 impl Core {
     /// What newcomers with that source meet, whether or not their class exists.
-    fn entrance(&self, source: &Source) -> Cow<'_, Entrance> {
+    pub(crate) fn entrance(&self, source: &Source) -> Cow<'_, Entrance> {
         match self.classes.find(source).and_then(|class| self.classes.entry(class)) {
             Some(entry) => Cow::Borrowed(&entry.entrance),
             None => Cow::Owned(self.catalog.entrance(source, &self.catalog.resolve(source))),
@@ -134,50 +167,68 @@ impl Core {
         }
     }
 
-    /// The waiting tasks of the newcomer's key end; it takes the place of the best of them.
-    pub(crate) fn replace_waiting(&mut self, own: &LimitKey, now: Moment) -> Option<u64> {
-        let waiting = self.waiting_roots(self.admission.find(own)?);
-        for rank in &waiting {
-            let error = Some("a newer one took its place in line".to_owned());
-            self.end_unstarted(rank.task().node, State::Replaced, error, now);
-        }
-        waiting.first().map(|rank| rank.root())
-    }
-
-    /// The longest-running tasks of the newcomer's key are told to stop, as few as make room, if nothing else
-    /// keeps it from starting. It takes the place of the first of them.
-    pub(crate) fn cancel_running(
-        &mut self,
-        own: &LimitKey,
+    /// What a newcomer does about a busy limit of its own. This only decides: see [`Core::give_way`].
+    pub(crate) fn crowd(
+        &self,
         source: &Source,
+        when_busy: WhenBusy,
         rank: Rank,
         now: Moment,
-    ) -> Option<u64> {
-        let own = self.admission.find(own)?;
+    ) -> Result<Crowd, Refusal> {
+        let Some(own) = self.own_limit(source) else { return Ok(Crowd::Nobody) };
+        let Some(limit) = self.admission.find(&own) else { return Ok(Crowd::Nobody) };
+        if !self.is_busy(&own, rank, now) {
+            return Ok(Crowd::Nobody);
+        }
+        Ok(match when_busy {
+            WhenBusy::Queue => Crowd::Nobody,
+            WhenBusy::Reject => return Err(Refusal::Busy { limit: own.to_string() }),
+            WhenBusy::Replace => Crowd::Waiting(self.waiting_roots(limit)),
+            WhenBusy::CancelRunning => Crowd::Running(self.who_must_stop(limit, source, rank, now)),
+        })
+    }
+
+    /// Ends or stops who has to give way, and says whose place in line the newcomer takes.
+    pub(crate) fn give_way(&mut self, crowd: Crowd, now: Moment) -> Option<u64> {
+        match crowd {
+            Crowd::Nobody => None,
+            Crowd::Waiting(waiting) => {
+                for rank in &waiting {
+                    let error = Some("a newer one took its place in line".to_owned());
+                    self.end_unstarted(rank.task().node, State::Replaced, error, now);
+                }
+                waiting.first().map(|rank| rank.root())
+            }
+            Crowd::Running(running) => {
+                let first = running.first().map(|&task| self.rank(task).root());
+                for task in running {
+                    match self.nodes.get(&task.node) {
+                        Some(Node::Run(_)) => self.stop_run(task.node, Stop::Superseded, now),
+                        _ => self.stop_running(task, Stop::Superseded, now),
+                    }
+                }
+                first
+            }
+        }
+    }
+
+    /// The longest-running tasks of the newcomer's key, as few as make room. Nobody, if that would not let it start.
+    fn who_must_stop(&self, own: LimitId, source: &Source, rank: Rank, now: Moment) -> Vec<TaskId> {
         let others = self.catalog.resolve(source).into_iter();
         let refused_elsewhere = others
             .filter_map(|ask| Some((self.admission.find(&ask.key)?, ask.units)))
             .any(|(limit, units)| limit != own && !self.admission.accepts(limit, rank, units, now));
-        if refused_elsewhere {
-            return None;
+        let limit = self.admission.limit(own);
+        let is_closed = limit.paused || matches!(limit.gauge, Gauge::Units { capacity: 0, .. });
+        if refused_elsewhere || is_closed {
+            return Vec::new();
         }
-        let mut needed = 1 - self.admission.free_for(own, rank, now);
-        let mut running: Vec<(Moment, TaskId, bool)> = self.running_at(own);
+        let mut running = self.running_at(own);
         running.sort_unstable();
-        needed -= running.iter().filter(|(_, _, stopping)| *stopping).count() as i64;
-        let mut first = None;
-        for (_, task, _) in running.into_iter().filter(|(_, _, stopping)| !stopping) {
-            if needed <= 0 {
-                break;
-            }
-            needed -= 1;
-            first = first.or_else(|| Some(self.rank(task).root()));
-            match self.nodes.get(&task.node) {
-                Some(Node::Run(_)) => self.stop_run(task.node, Stop::Superseded, now),
-                _ => self.stop_running(task, Stop::Superseded, now),
-            }
-        }
-        first
+        let stopping = running.iter().filter(|(_, _, stopping)| *stopping).count() as i64;
+        let needed = 1 - self.admission.free_for(own, rank, now) - stopping;
+        let others = running.into_iter().filter(|(_, _, stopping)| !stopping);
+        others.take(usize::try_from(needed).unwrap_or(0)).map(|(_, task, _)| task).collect()
     }
 
     /// Root tasks that hold units of a limit: since when, and whether they were told to stop.

@@ -18,6 +18,20 @@ pub(crate) struct ActionLine {
     pub durations: Durations,
 }
 
+/// A line that takes nobody, or only in another's place.
+pub(crate) struct FullLine {
+    action: Name,
+    max_length: u32,
+    /// Who has waited longest may be dropped from it.
+    pub drops_oldest: bool,
+}
+
+impl FullLine {
+    pub fn refusal(&self) -> Refusal {
+        Refusal::LineFull { action: self.action.clone(), max_length: self.max_length }
+    }
+}
+
 #[derive(Debug, Default)]
 pub(crate) struct Durations(VecDeque<Span>);
 
@@ -41,20 +55,22 @@ impl Durations {
 }
 
 impl Core {
-    /// Refuses a newcomer to a full line, or makes room for it by dropping who has waited longest.
-    pub(crate) fn make_room_in_line(&mut self, action: &Name, now: Moment) -> Result<(), Refusal> {
+    /// The line of an action, if it is full.
+    pub(crate) fn full_line(&self, action: &Name) -> Option<FullLine> {
         let line = self.catalog.action(action).line;
         let length = self.lines.get(action).map_or(0, |line| line.unstarted.len());
-        if length < line.max_length as usize {
-            return Ok(());
-        }
+        (length >= line.max_length as usize).then(|| FullLine {
+            action: action.clone(),
+            max_length: line.max_length,
+            drops_oldest: line.when_full == WhenFull::DropOldest && length > 0,
+        })
+    }
+
+    /// Drops who has waited longest from a line that is still full.
+    pub(crate) fn make_room_in_line(&mut self, action: &Name, now: Moment) {
         let oldest = self.lines.get(action).and_then(|line| line.unstarted.first().copied());
-        match (line.when_full, oldest) {
-            (WhenFull::DropOldest, Some(oldest)) => {
-                self.end_unstarted(oldest, State::Refused, Some("dropped from a full line".to_owned()), now);
-                Ok(())
-            }
-            _ => Err(Refusal::LineFull { action: action.clone(), max_length: line.max_length }),
+        if let (Some(oldest), Some(_)) = (oldest, self.full_line(action)) {
+            self.end_unstarted(oldest, State::Refused, Some("dropped from a full line".to_owned()), now);
         }
     }
 

@@ -189,6 +189,7 @@ impl Core {
             StepKind::Wait { until } => Kind::Wait { until },
             StepKind::Nothing => return,
         };
+        let parallel = parallel.filter(|_| kind.takes_a_place());
         let start_by = body.start_by.filter(|_| life.started.is_none());
         let entered = life.entered || parallel.is_none();
         let step = Step { run, index: body.index, start_by, class: None, entered, kind, since: accepted };

@@ -107,6 +107,18 @@ pub(crate) struct Running {
     pub excused: bool,
 }
 
+impl Running {
+    /// Whether it was told nothing that says as much. After a timeout a task may be tried again; every other reason
+    /// is final.
+    pub fn is_news(&self, why: Stop) -> bool {
+        match self.stop {
+            None => true,
+            Some(Stop::TimedOut) => why != Stop::TimedOut,
+            Some(_) => false,
+        }
+    }
+}
+
 /// A run of a flow: a root, or the inside of a `flow` step.
 #[derive(Debug)]
 pub(crate) struct Run {
@@ -198,6 +210,14 @@ pub(crate) enum Kind {
     Wait {
         until: Moment,
     },
+}
+
+impl Kind {
+    /// Whether it counts among the steps of its run at once. One that lets time pass does not: what it waits for
+    /// comes whether or not there is room.
+    pub fn takes_a_place(&self) -> bool {
+        !matches!(self, Kind::Wait { .. })
+    }
 }
 
 /// The items of a loop. Those that never started are ranges in the queue of their class; only those that did are

@@ -48,7 +48,9 @@ impl State {
         use State::*;
         match self {
             // A `wait` step succeeds when its time has come.
-            Scheduled => matches!(next, Waiting | Succeeded | Failed | TimedOut | Cancelled | Expired),
+            Scheduled => {
+                matches!(next, Waiting | Succeeded | Failed | TimedOut | Cancelled | Expired | Refused)
+            }
             // A task may fail before it starts: its templates did, or it was refused at its action's limit.
             Waiting => {
                 matches!(

@@ -270,13 +270,15 @@ impl Core {
     /// Tells a running task's worker to stop it. It holds what it has until that is confirmed or the lease ends.
     pub(crate) fn stop_running(&mut self, task: TaskId, why: Stop, now: Moment) {
         let Some(running) = self.work_mut(task).and_then(Work::running_mut) else { return };
-        if running.stop.is_some() {
+        if !running.is_news(why) {
             return;
         }
-        running.stop = Some(why);
+        let is_told = running.stop.replace(why).is_some();
         let (worker, lease) = (running.worker.clone(), Lease { task, epoch: running.epoch });
         self.write(Write::Stopping { task, why, error: None, at: now });
-        self.effect(Effect::Stop { worker, lease });
+        if !is_told {
+            self.effect(Effect::Stop { worker, lease });
+        }
     }
 
     /// Stops a task, whatever it is doing: a running one is told to, any other ends at once.

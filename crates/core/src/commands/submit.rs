@@ -1,8 +1,9 @@
 //! A job or a run is submitted: accepted into the line, or refused with the reason.
 
-use crate::admission::{ClassId, LimitKey, Rank};
+use crate::admission::{ClassId, Rank};
 use crate::catalog::{AttemptSource, Source};
 use crate::core::Core;
+use crate::crowd::Crowd;
 use crate::ids::{Name, NodeId, TaskId};
 use crate::model::WhenBusy;
 use crate::nodes::{Job, Node, Run, RunState, Work, WorkState};
@@ -14,15 +15,14 @@ use crate::protocol::{
 use crate::state::State;
 use crate::time::Moment;
 use crate::timers::Alarm;
+use std::borrow::Cow;
 use std::hash::{BuildHasher, Hash};
-use std::sync::Arc;
 
 /// What a submission needs besides itself.
 struct Newcomer {
     submit: Submit,
     idempotency: Option<Idempotency>,
     origin: Origin,
-    when_busy: WhenBusy,
 }
 
 /// What the demands of a newcomer are resolved from; nearly always that was done before.
@@ -42,16 +42,34 @@ impl Core {
             return Err(Refusal::IdTaken);
         }
         let (origin, when_busy) = self.origin_of_submission(&submit)?;
-        if let Some(refusal) = self.refusal_of_newcomer(&origin, now) {
+        let is_later = submit.due.is_some_and(|due| due > now);
+        if let Some(refusal) = self.refusal_of_newcomer(&origin, is_later, now) {
             return Err(refusal);
         }
-        let newcomer = Newcomer { submit, idempotency, origin, when_busy };
-        let is_later = newcomer.submit.due.is_some_and(|due| due > now);
-        let taken_root = if is_later { None } else { self.meet_the_crowd(&newcomer, now)? };
-        if let Submission::Job { action, .. } = &newcomer.submit.what {
-            self.make_room_in_line(action, now)?;
+        let crowd = match self.source_of_newcomer(&origin) {
+            Some(source) if when_busy != WhenBusy::Queue && !is_later => {
+                let rank = Rank::new(submit.priority, self.next, TaskId::node(NodeId(self.next)));
+                self.crowd(source, when_busy, rank, now)?
+            }
+            _ => Crowd::Nobody,
+        };
+        let line = match &submit.what {
+            Submission::Job { action, .. } => Some(action.clone()),
+            Submission::Run { .. } => None,
+        };
+        let full = line.as_ref().and_then(|action| self.full_line(action));
+        // A refusal changes nothing: who gives way does so when nothing can be refused any more.
+        match &full {
+            Some(full) if !crowd.leaves_the_line() && !full.drops_oldest => {
+                return Err(full.refusal());
+            }
+            _ => {}
         }
-        let node = self.accept(newcomer, taken_root, now);
+        let taken_root = self.give_way(crowd, now);
+        if let (Some(action), Some(_)) = (&line, full) {
+            self.make_room_in_line(action, now);
+        }
+        let node = self.accept(Newcomer { submit, idempotency, origin }, taken_root, now);
         Ok(Answer::Accepted { node, again: false })
     }
 
@@ -82,39 +100,27 @@ impl Core {
         Ok((self.classes.find(&source).map_or(Origin::New(source), Origin::Known), when_busy))
     }
 
-    fn refusal_of_newcomer(&self, origin: &Origin, now: Moment) -> Option<Refusal> {
+    /// Why it can never be granted, or, unless it is to start later, not now.
+    fn refusal_of_newcomer(&self, origin: &Origin, is_later: bool, now: Moment) -> Option<Refusal> {
+        let entrance = match origin {
+            Origin::Known(class) => Cow::Borrowed(&self.classes.entry(*class)?.entrance),
+            Origin::New(source) => self.entrance(source),
+        };
+        if is_later { entrance.never() } else { self.refusal_at(&entrance, now) }
+    }
+
+    fn source_of_newcomer<'a>(&'a self, origin: &'a Origin) -> Option<&'a Source> {
         match origin {
-            Origin::Known(class) => self.refusal_at(&self.classes.entry(*class)?.entrance, now),
-            Origin::New(source) => self.refusal(source, now),
+            Origin::Known(class) => Some(&self.classes.entry(*class)?.source),
+            Origin::New(source) => Some(source),
         }
     }
 
     pub(crate) fn run_source(&self, flow: &Name, key: &Option<Name>, tags: &[(Name, Name)]) -> Source {
+        let newest = |flow: &Name| self.catalog.newest(flow.as_str()).map(|(_, plan)| plan);
+        let is_keyed = |_: &&Name| newest(flow).is_some_and(|plan| plan.flow.key.is_some());
         let tags = self.catalog.tags_that_count(tags);
-        Source::Run { flow: flow.clone(), key: key.clone(), tags }
-    }
-
-    /// What the newcomer does about a busy limit of its own; perhaps it takes over somebody's place in line.
-    fn meet_the_crowd(&mut self, newcomer: &Newcomer, now: Moment) -> Result<Option<u64>, Refusal> {
-        if newcomer.when_busy == WhenBusy::Queue {
-            return Ok(None);
-        }
-        let source = match &newcomer.origin {
-            Origin::Known(class) => self.classes.entry(*class).map(|entry| entry.source.clone()),
-            Origin::New(source) => Some(Arc::new(source.clone())),
-        };
-        let Some(source) = source else { return Ok(None) };
-        let Some(own) = self.own_limit(&source) else { return Ok(None) };
-        let rank = Rank::new(newcomer.submit.priority, self.next, TaskId::node(NodeId(self.next)));
-        if !self.is_busy(&own, rank, now) {
-            return Ok(None);
-        }
-        match newcomer.when_busy {
-            WhenBusy::Queue => Ok(None),
-            WhenBusy::Reject => Err(Refusal::Busy { limit: own.to_string() }),
-            WhenBusy::Replace => Ok(self.replace_waiting(&own, now)),
-            WhenBusy::CancelRunning => Ok(self.cancel_running(&own, &source, rank, now)),
-        }
+        Source::Run { flow: flow.clone(), key: key.as_ref().filter(is_keyed).cloned(), tags }
     }
 
     fn accept(&mut self, newcomer: Newcomer, taken_root: Option<u64>, now: Moment) -> NodeId {
@@ -259,13 +265,6 @@ fn digest(what: &Submission) -> u64 {
     std::hash::Hasher::finish(&hasher)
 }
 
-impl LimitKey {
-    /// Whether `when_busy` acts at this limit: it is the action's or flow's own.
-    pub(crate) fn is_own(&self) -> bool {
-        matches!(self, LimitKey::Flow { .. } | LimitKey::Action(_) | LimitKey::ActionKey { .. })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use crate::ids::TaskId;
@@ -369,6 +368,7 @@ mod tests {
         let later = Submit { due, ..kit.submit(run("one")) };
         let later = kit.accepted(later);
         kit.advance(Span::seconds(1));
-        assert_eq!(kit.state(TaskId::node(later)), Some(State::Waiting), "it was accepted, so it waits");
+        let busy = "flow:one is busy and says reject".to_owned();
+        assert_eq!(kit.ended(later), Some((State::Refused, Some(busy))));
     }
 }

@@ -1,7 +1,11 @@
 //! Time has passed: what is due is done, in slices.
 
+use crate::admission::Rank;
+use crate::catalog::Source;
 use crate::core::{Core, SLICE};
+use crate::crowd::Crowd;
 use crate::ids::TaskId;
+use crate::model::WhenBusy;
 use crate::nodes::{Kind, Node, RunState, WorkState};
 use crate::protocol::{Answer, Refusal, Stop, Write};
 use crate::state::State;
@@ -40,26 +44,42 @@ impl Core {
         }
     }
 
-    /// A delayed root gets its place in line when it comes due.
+    /// A delayed root gets its place in line when it comes due, and meets what any newcomer meets.
     fn root_is_due(&mut self, task: TaskId, now: Moment) {
-        let root = self.next_number();
-        let (class, priority) = match self.nodes.get_mut(&task.node) {
+        let (source, priority, when_busy) = match self.nodes.get(&task.node) {
             Some(Node::Job(job)) => {
-                job.root = root;
-                let (action, key, priority) = (job.action.clone(), job.key.clone(), job.priority);
-                (self.job_class(&action, &key), priority)
+                let source = Source::Attempt(self.job_source(&job.action, &job.key));
+                (source, job.priority, self.catalog.action(&job.action).when_busy)
             }
             Some(Node::Run(run)) => {
-                run.root = root;
-                let (flow, key, tags) = (run.plan.flow.name.clone(), run.key.clone(), run.tags.clone());
-                let priority = run.priority;
-                (self.class_for(self.run_source(&flow, &key, &tags)), priority)
+                let source = self.run_source(&run.plan.flow.name, &run.key, &run.tags);
+                (source, run.priority, run.plan.flow.when_busy)
             }
             _ => return,
         };
+        let root = self.next_number();
+        let root = match self.meet(&source, when_busy, Rank::new(priority, root, task), now) {
+            Ok(crowd) => self.give_way(crowd, now).unwrap_or(root),
+            Err(refusal) => {
+                return self.end_unstarted(task.node, State::Refused, Some(refusal.to_string()), now);
+            }
+        };
+        match self.nodes.get_mut(&task.node) {
+            Some(Node::Job(job)) => job.root = root,
+            Some(Node::Run(run)) => run.root = root,
+            _ => {}
+        }
         self.write(Write::Ranked { node: task.node, priority, root });
         self.write(Write::Entered { node: task.node, state: State::Waiting, at: now });
+        let class = self.class_for(source);
         self.ask_for_root(task.node, class, now);
+    }
+
+    fn meet(&self, source: &Source, when_busy: WhenBusy, rank: Rank, now: Moment) -> Result<Crowd, Refusal> {
+        match self.refusal(source, now) {
+            Some(refusal) => Err(refusal),
+            None => self.crowd(source, when_busy, rank, now),
+        }
     }
 
     fn retry_is_due(&mut self, task: TaskId, now: Moment) {

@@ -426,7 +426,10 @@ impl Core {
         for blocker in blockers {
             let (likely, unlikely) = match blocker.why {
                 Why::Paused | Why::TooSmall { .. } | Why::NoWorker => return None,
-                Why::Pace { next } => (next.since(now), next.since(now)),
+                Why::Pace { next } => {
+                    let wait = next.since(now) + self.pace_of(&blocker.limit, blocker.ahead);
+                    (wait, wait)
+                }
                 Why::Full { capacity: slots, .. } | Why::SlotsTaken { slots } => {
                     let rounds = (blocker.ahead + 1).div_ceil(slots.max(1));
                     (durations?.percentile(50)?.times(rounds), durations?.percentile(90)?.times(rounds))
@@ -436,5 +439,21 @@ impl Core {
             longest.unlikely = longest.unlikely.max(unlikely);
         }
         Some(longest)
+    }
+
+    /// How long a rate or quota takes to let so many start.
+    fn pace_of(&self, key: &LimitKey, starts: u64) -> Span {
+        let gauge = self.admission.find(key).map(|limit| &self.admission.limit(limit).gauge);
+        match gauge {
+            Some(Gauge::Rate(rate)) => {
+                let policy = rate.policy();
+                Span(policy.per.0.saturating_mul(starts) / u64::from(policy.limit.max(1)))
+            }
+            Some(Gauge::Quota(quota)) => {
+                let policy = quota.policy();
+                policy.window.roughly().times(starts / u64::from(policy.limit.max(1)))
+            }
+            _ => Span::ZERO,
+        }
     }
 }

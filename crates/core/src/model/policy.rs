@@ -50,6 +50,19 @@ pub enum QuotaWindow {
     Month,
 }
 
+impl QuotaWindow {
+    /// How long it lasts, near enough for an estimate.
+    pub fn roughly(self) -> Span {
+        match self {
+            QuotaWindow::Minute => Span::minutes(1),
+            QuotaWindow::Hour => Span::hours(1),
+            QuotaWindow::Day => Span::hours(24),
+            QuotaWindow::Week => Span::hours(7 * 24),
+            QuotaWindow::Month => Span::hours(30 * 24),
+        }
+    }
+}
+
 /// `limit` starts in each calendar window of `zone`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct QuotaPolicy {
@@ -87,6 +100,8 @@ pub struct ActionPolicy {
     /// `pack.name`, or a plain name.
     pub action: Name,
     pub each: Each,
+    /// `each` holds for every key of its own. Otherwise the keys of its tasks do not matter.
+    pub keyed: bool,
     pub when_busy: WhenBusy,
     pub line: Line,
     /// Pools claimed by every attempt of the action, besides those its step names.
@@ -106,6 +121,7 @@ impl ActionPolicy {
             needs: Requirement::function(action.clone()),
             action,
             each: Each::default(),
+            keyed: true,
             when_busy: WhenBusy::Queue,
             line: Line::default(),
             pools: Vec::new(),

@@ -172,7 +172,7 @@ impl Core {
     /// stretches that never started. Says whether there is more.
     pub(crate) fn go_on_with_loop(&mut self, node: NodeId, now: Moment, slice: &mut u32) -> bool {
         let Some(why) = self.loop_of(node).and_then(|record| record.stop) else { return false };
-        let untold = |item: &Item| item.work.running().is_none_or(|running| running.stop.is_none());
+        let untold = |item: &Item| item.work.running().is_none_or(|running| running.is_news(why));
         let items = self.loop_of(node).into_iter().flat_map(|record| &record.items);
         let items = items.filter(|(_, item)| untold(item)).map(|(&index, _)| TaskId::item(node, index));
         let batch: Vec<TaskId> = items.take(*slice as usize).collect();

@@ -100,7 +100,8 @@ impl Core {
     /// The first failure is what the run says went wrong.
     pub(crate) fn note_step_error(&mut self, node: NodeId, index: u32, state: State, error: Option<&str>) {
         let Some(run) = self.run_mut(node) else { return };
-        if run.error.is_none() && is_failure(state) {
+        let told = run.stop.is_some() && state == State::Cancelled;
+        if run.error.is_none() && is_failure(state) && !told {
             let name = &run.plan.flow.steps[index as usize].name;
             let why = error.map_or_else(|| state.to_string().replace('_', " "), str::to_owned);
             run.error = Some(format!("step `{name}`: {why}"));
@@ -160,7 +161,10 @@ impl Core {
             self.effect(Effect::Ask(Question::Outputs { run: node }));
             return;
         }
-        let error = run.error.take().filter(|_| state != State::Succeeded);
+        let error = match run.stop {
+            Some(Stop::TimedOut) => Some("ran longer than its timeout".to_owned()),
+            _ => run.error.take().filter(|_| state != State::Succeeded),
+        };
         self.end_run(node, state, None, error, now);
     }
 

@@ -75,7 +75,8 @@ impl Core {
     ) {
         let Some(run) = self.run_mut(run_node) else { return };
         run.steps[index as usize] = StepState::Open;
-        let (root, priority, parallel) = (run.root, run.priority, run.plan.flow.parallel_steps);
+        let (root, priority) = (run.root, run.priority);
+        let parallel = run.plan.flow.parallel_steps.filter(|_| kind.takes_a_place());
         let start_by = run.plan.flow.steps[index as usize].start_within.map(|within| now + within);
         let node = run_node.step(index as usize);
         self.write(Write::NodeAdded(Box::new(NodeRow {

@@ -47,6 +47,7 @@ pub(super) fn compile(
     let key = fields.get("key").map(|entry| cx.template(&entry.node, names));
     let policy = ActionPolicy {
         each: policy::each(cx, &fields),
+        keyed: key.is_some(),
         when_busy: policy::when_busy(cx, &fields),
         line: policy::line(cx, fields.get("line")),
         pools: pools::demands(cx, fields.get("pools"), pools),

@@ -253,6 +253,7 @@ fn action(kind: &JobKind) -> Action {
     let policy = ActionPolicy {
         action: kind.action.clone(),
         each: Each { concurrency: kind.concurrency, rate: kind.rate, quota: kind.quota.clone() },
+        keyed: kind.keyed,
         when_busy: kind.when_busy,
         line: kind.line,
         pools: kind.pools.clone(),
