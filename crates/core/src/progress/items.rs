@@ -62,12 +62,12 @@ impl Core {
     ) {
         let Some(source) = self.step_source(node, &key) else { return };
         let class = self.class_for(source);
-        let first = self.rank(TaskId::item(node, from));
         let mut segment = Segment { to: from + length, class, key, unstarted: length, parked: Vec::new() };
         if self.is_paused(node) {
-            segment.parked.push((first, length));
+            segment.parked.push((from, length));
             self.left(class);
         } else {
+            let first = self.rank(TaskId::item(node, from));
             self.admission.enqueue(class, first, length);
         }
         if let Some(record) = self.loop_mut(node) {
@@ -149,8 +149,7 @@ impl Core {
             self.left(segment.class);
             ranges = self.never_started(node, taken);
         }
-        for (rank, count) in ranges {
-            let from = rank.task().index().unwrap_or(0);
+        for (from, count) in ranges {
             self.write(Write::ItemsEnded {
                 step: node,
                 from,
@@ -164,22 +163,12 @@ impl Core {
         }
     }
 
-    /// Items that started once and stand in line again are in the same stretch of ranks; they are looked after one
-    /// by one and are left out here.
-    pub(crate) fn never_started(&self, node: NodeId, ranges: Vec<(Rank, u32)>) -> Vec<(Rank, u32)> {
-        let Some(record) = self.loop_of(node) else { return ranges };
-        let mut rest = Vec::with_capacity(ranges.len());
-        for (first, count) in ranges {
-            let from = first.task().index().unwrap_or(0);
-            let mut begin = from;
-            for &index in record.items.range(from..from + count).map(|(index, _)| index) {
-                rest.push((first.behind(begin - from), index - begin));
-                begin = index + 1;
-            }
-            rest.push((first.behind(begin - from), from + count - begin));
-        }
-        rest.retain(|&(_, count)| count > 0);
-        rest
+    /// What of these ranges never started, as (first index, count). An item that stands in line again after an
+    /// attempt is in the same stretch of ranks, but stands there by itself; it is looked after by its own record.
+    pub(crate) fn never_started(&self, node: NodeId, ranges: Vec<(Rank, u32)>) -> Vec<(u32, u32)> {
+        let has_record = |index| self.loop_of(node).is_some_and(|record| record.items.contains_key(&index));
+        let ranges = ranges.into_iter().filter_map(|(first, count)| Some((first.task().index()?, count)));
+        ranges.filter(|&(from, _)| !has_record(from)).collect()
     }
 
     /// Ends items of a stopped loop that wait or pause before a retry; says whether there are more.
