@@ -19,7 +19,7 @@ impl Admission {
                 .slot_lines
                 .range(same_kind)
                 .map(|&(_, other)| other)
-                .filter(|&other| other != id && !self.limit(other).line.is_empty())
+                .filter(|&other| !self.limit(other).line.is_empty())
                 .collect();
             standing.into_iter().for_each(|other| self.list_one(other));
         }

@@ -212,7 +212,7 @@ impl Admission {
     /// A limit that nobody names lives on only while it must remember something: a pause, a pace.
     fn forget_limit_if_unused(&mut self, id: LimitId) {
         let limit = self.limit(id);
-        if !limit.users.is_empty() || limit.paused || limit.used() > 0 {
+        if !limit.users.is_empty() || limit.paused {
             return;
         }
         if limit.is_pace() {
@@ -290,7 +290,10 @@ impl Admission {
             match &mut limit.gauge {
                 Gauge::Units { used, .. } => {
                     let again = twice || (window_twice && matches!(limit.key, LimitKey::Window(_)));
-                    *used = used.saturating_sub(u64::from(demand.units) * (1 + u64::from(again)));
+                    *used = used.saturating_sub(u64::from(demand.units));
+                    if again {
+                        *used = used.saturating_sub(u64::from(demand.units));
+                    }
                 }
                 Gauge::Slots(kind) => {
                     if let Some(worker) = worker {

@@ -60,9 +60,7 @@ impl Admission {
         listed.retain(|&limit| match self.first_accepted(limit, now) {
             None => false,
             Some(candidate) => {
-                if best.is_none_or(|best| candidate.0 < best.0) {
-                    best = Some(candidate);
-                }
+                best = Some(best.map_or(candidate, |best| best.min(candidate)));
                 true
             }
         });

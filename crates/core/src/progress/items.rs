@@ -29,7 +29,7 @@ impl Core {
     /// A slice of items was rendered: they are stored, and ask.
     pub(crate) fn items_evaluated(&mut self, node: NodeId, from: u32, mut items: Vec<Rendered>, now: Moment) {
         let to = from + items.len() as u32;
-        if self.planted.strikes(Bug::ItemForgotten, 2) && items.len() > 1 {
+        if self.planted.strikes(Bug::ItemForgotten, 2) {
             items.pop();
         }
         let Some(record) = self.loop_mut(node) else { return };

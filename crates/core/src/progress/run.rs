@@ -215,7 +215,7 @@ impl Core {
         }
         run.stop = Some(why);
         let is_ending = std::mem::take(&mut run.ending);
-        run.sweep = Some(0).filter(|_| run.open > 0);
+        run.sweep = Some(0);
         self.write(Write::Stopping { task: TaskId::node(node), why, at: now });
         if is_ending {
             self.end_run(node, why.end(), None, None, now);
