@@ -162,6 +162,7 @@ mod tests {
         assert_eq!(rate.available(now), 2);
         assert_eq!(rate.full_at(), now + Span::seconds(2));
         assert_eq!(mul_div(i128::MAX / 2, 4, i128::MAX), 0, "rounds instead of overflowing");
+        assert_eq!(mul_div(i128::MAX, 4, i128::MAX), 4, "an empty bucket stays empty");
         assert_eq!(mul_div(1, 1, 3), 1);
         assert_eq!(mul_div(3, 2, 3), 2);
     }
