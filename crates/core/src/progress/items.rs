@@ -208,3 +208,38 @@ impl Core {
         self.end_step(node, state, None, error, now);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::core::SLICE;
+    use crate::ids::TaskId;
+    use crate::model::{OnFailure, Retry, Step};
+    use crate::protocol::{Command, Outcome, Write};
+    use crate::state::State;
+    use crate::testkit::{Kit, flow, looping};
+
+    #[test]
+    fn a_stopped_loop_ends_items_that_pause_before_a_retry_in_slices() {
+        let count = SLICE + 44;
+        let mut kit = Kit::new(count);
+        let retry = Retry { attempts: 2, ..Retry::ONCE };
+        let each = Step { retry, ..looping("each", None, OnFailure::STOP) };
+        kit.declare(vec![flow("big", vec![each])], Vec::new(), None);
+        let run = kit.run("big");
+        let each = kit.answer_loop(run, 0, count);
+        kit.apply(Command::Wake);
+        for index in 0..count {
+            let lease = kit.lease(TaskId::item(each, index));
+            kit.finish(lease, Outcome::Failed { error: "first".into(), output: None });
+        }
+        let ended = |kit: &Kit| {
+            let of_items =
+                |write: &&Write| matches!(write, Write::Ended { task, .. } if task.index().is_some());
+            kit.writes.iter().filter(of_items).count() as u32
+        };
+        kit.apply(Command::Cancel(TaskId::node(each)));
+        assert_eq!((ended(&kit), kit.ended(each)), (SLICE, None));
+        kit.apply(Command::Wake);
+        assert_eq!((ended(&kit), kit.ended(each)), (count - SLICE, Some((State::Cancelled, None))));
+    }
+}
