@@ -136,10 +136,9 @@ impl Core {
         for (from, key, ranges) in parked {
             let Some(source) = self.step_source(node, &key) else { continue };
             let class = self.class_for(source);
-            for (rank, count) in ranges {
-                // The priority may have changed meanwhile.
-                let rank = self.rank(rank.task());
-                self.admission.enqueue(class, rank, count);
+            for (from, count) in ranges {
+                let first = self.rank(TaskId::item(node, from));
+                self.admission.enqueue(class, first, count);
             }
             if let Some(segment) = self.loop_mut(node).and_then(|record| record.segments.get_mut(&from)) {
                 segment.class = class;

@@ -77,7 +77,7 @@ impl Core {
                     let single = items.items.iter().filter(|(_, item)| outside(&item.work));
                     let single = single.map(|(&index, _)| (TaskId::item(node, index), 1));
                     let parked = items.segments.values().flat_map(|segment| &segment.parked);
-                    single.chain(parked.map(|&(first, count)| (first.task(), count))).collect()
+                    single.chain(parked.map(|&(from, count)| (TaskId::item(node, from), count))).collect()
                 }
             },
         }

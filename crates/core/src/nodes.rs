@@ -1,6 +1,6 @@
 //! What the core keeps in memory of everything open: jobs, runs, steps, and the items of loops in flight.
 
-use crate::admission::{ClassId, Rank};
+use crate::admission::ClassId;
 use crate::catalog::Plan;
 use crate::ids::{Epoch, Name, NodeId, RunId, TaskId};
 use crate::protocol::{Idempotency, Payload, Stop, Tally};
@@ -253,8 +253,9 @@ pub(crate) struct Segment {
     pub key: Option<Name>,
     /// Items of it that have never started.
     pub unstarted: u32,
-    /// While the run is paused: the ranges that were in the class's queue.
-    pub parked: Vec<(Rank, u32)>,
+    /// While the run is paused: what was in the class's queue, as (first index, count). No ranks: its priority may
+    /// change meanwhile.
+    pub parked: Vec<(u32, u32)>,
 }
 
 /// How many items ended, and how.

@@ -50,3 +50,28 @@ impl Admission {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testkit::{NOW, class, pool, rank, settle};
+    use super::*;
+
+    /// Somebody holds the only unit of the pool, and somebody else waits for it.
+    fn one_waits() -> Admission {
+        let mut admission = Admission::default();
+        let class = class(&mut admission, vec![pool()]);
+        admission.enqueue(class, rank(1), 1);
+        admission.enqueue(class, rank(2), 1);
+        assert_eq!(settle(&mut admission, NOW), [rank(1)]);
+        admission
+    }
+
+    #[test]
+    #[should_panic(expected = "is parked under pool:db, which would accept it")]
+    fn a_line_that_was_not_listed_when_it_opened_is_noticed() {
+        let mut admission = one_waits();
+        let (class, _) = admission.classes().next().unwrap();
+        admission.drop_holding(class, None);
+        admission.check_places(NOW);
+    }
+}

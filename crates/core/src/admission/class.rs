@@ -229,6 +229,7 @@ mod tests {
         let mut class = class();
         class.add(item(0), 10);
         assert_eq!(class.waiting(), 10);
+        assert!(class.is_used(), "somebody waits");
         assert!(class.take(item(4)));
         assert!(!class.take(item(4)), "gone");
         assert!(!class.take(item(10)), "never there");
@@ -247,6 +248,16 @@ mod tests {
     }
 
     #[test]
+    fn a_head_stands_in_one_line_until_it_reserves() {
+        let mut class = class();
+        assert_eq!(class.lines(), []);
+        for (reserves, lines) in [(false, 1..2), (true, 0..2)] {
+            class.place = Some(Place { head: item(0), at: 1, moves: 0, reserves });
+            assert_eq!(class.lines(), &class.demands[lines]);
+        }
+    }
+
+    #[test]
     fn the_log_tells_what_was_waited_for() {
         let mut log = ParkingLog::default();
         let at = |seconds: i64| Moment(seconds * 1_000_000);
@@ -261,5 +272,19 @@ mod tests {
             log.note(Some(n % 2), at(20 + i64::from(n)));
         }
         assert_eq!(log.0.len(), STAYS_KEPT);
+    }
+
+    #[test]
+    fn the_log_keeps_only_stays_that_have_a_length_and_an_end() {
+        let mut log = ParkingLog::default();
+        let at = |seconds: i64| Moment(seconds * 1_000_000);
+        log.note(Some(0), at(0));
+        for n in 0..100 {
+            log.note(Some(1), at(1 + n));
+        }
+        for n in 0..100 {
+            log.note(Some(n % 2), at(200));
+        }
+        assert_eq!(log.spans(2, at(0), at(201)), [Span::seconds(1), Span::seconds(200)]);
     }
 }

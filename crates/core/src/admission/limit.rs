@@ -214,3 +214,16 @@ impl Limit {
 fn clamp(units: u64) -> i64 {
     i64::try_from(units).unwrap_or(i64::MAX)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testkit::{NOW, pool, rate};
+    use super::*;
+
+    #[test]
+    fn only_a_pace_has_more_by_itself_and_never_before_the_next_moment() {
+        let [pace, units] = [rate(2), pool()].map(|ask| Limit::new(ask.key, ask.gauge));
+        assert_eq!(pace.available_at(1, NOW), Some(NOW + Span::micros(1)));
+        assert_eq!(units.available_at(1, NOW), None);
+    }
+}

@@ -19,7 +19,7 @@ impl Admission {
                 .slot_lines
                 .range(same_kind)
                 .map(|&(_, other)| other)
-                .filter(|&other| other != id && !self.limit(other).line.is_empty())
+                .filter(|&other| !self.limit(other).line.is_empty())
                 .collect();
             standing.into_iter().for_each(|other| self.list_one(other));
         }
@@ -191,5 +191,50 @@ impl Admission {
                 self.refresh(id, Some(now));
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testkit::{NOW, class, pool, rank, rate, settle};
+    use super::super::{Ask, Level, Skills, SlotCounts};
+    use super::*;
+    use crate::ids::Name;
+    use crate::model::Requirement;
+
+    fn slot(labels: &[&str]) -> Ask {
+        let labels = labels.iter().map(Name::new).collect();
+        let need = Requirement { labels, ..Requirement::process() };
+        let gauge = Gauge::Slots(need.slot());
+        Ask { key: LimitKey::Slot(need), units: 1, gauge }
+    }
+
+    #[test]
+    fn a_slot_that_is_free_opens_every_line_in_which_somebody_stands() {
+        let mut admission = Admission::default();
+        let skills = Skills { labels: vec!["gpu".into(), "tpu".into()], ..Skills::plain() };
+        admission.set_worker(&"w".into(), skills, SlotCounts { process: 1, io: 0 }, NOW);
+        let labels: [&[&str]; 3] = [&[], &["gpu"], &["tpu"]];
+        let [plain, gpu, _] = labels.map(|labels| class(&mut admission, vec![slot(labels)]));
+        admission.enqueue(plain, rank(1), 1);
+        admission.enqueue(gpu, rank(2), 1);
+        assert_eq!(settle(&mut admission, NOW), [rank(1)]);
+
+        admission.release(plain, Some(&"w".into()));
+        let lines = [plain, gpu].map(|id| admission.class(id).demands[0].limit);
+        assert_eq!(admission.pending[Level::Attempt as usize].listed, lines);
+        assert_eq!(settle(&mut admission, NOW), [rank(2)]);
+    }
+
+    #[test]
+    fn a_pace_is_noted_once_and_units_never() {
+        let mut admission = Admission::default();
+        let id = class(&mut admission, vec![pool(), rate(2)]);
+        admission.enqueue(id, rank(1), 3);
+        assert_eq!(admission.stale_wakes, [admission.class(id).demands[1].limit]);
+        let mut budget = admission.begin();
+        assert!(admission.next_grant(Level::Attempt, NOW, &mut budget).is_some());
+        assert_eq!(admission.next_grant(Level::Attempt, NOW, &mut budget), None);
+        assert_eq!(admission.stale_wakes, [admission.class(id).demands[1].limit]);
     }
 }

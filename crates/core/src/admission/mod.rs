@@ -15,6 +15,8 @@ mod quota;
 mod rank;
 mod rate;
 mod slots;
+#[cfg(test)]
+mod testkit;
 mod walk;
 
 pub use class::{Class, ClassId, Demand, Place};
@@ -212,7 +214,7 @@ impl Admission {
     /// A limit that nobody names lives on only while it must remember something: a pause, a pace.
     fn forget_limit_if_unused(&mut self, id: LimitId) {
         let limit = self.limit(id);
-        if !limit.users.is_empty() || limit.paused || limit.used() > 0 {
+        if !limit.users.is_empty() || limit.paused {
             return;
         }
         if limit.is_pace() {
@@ -290,7 +292,10 @@ impl Admission {
             match &mut limit.gauge {
                 Gauge::Units { used, .. } => {
                     let again = twice || (window_twice && matches!(limit.key, LimitKey::Window(_)));
-                    *used = used.saturating_sub(u64::from(demand.units) * (1 + u64::from(again)));
+                    *used = used.saturating_sub(u64::from(demand.units));
+                    if again {
+                        *used = used.saturating_sub(u64::from(demand.units));
+                    }
                 }
                 Gauge::Slots(kind) => {
                     if let Some(worker) = worker {
@@ -395,6 +400,33 @@ impl Admission {
         for id in ids {
             self.leave(id, false);
             self.refresh(id, Some(now));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::testkit::{NOW, class, pool, rate, settle};
+    use super::*;
+    use crate::model::{QuotaWindow, WhenExhausted};
+
+    #[test]
+    fn a_value_that_did_not_change_gives_nobody_anything_to_do() {
+        let policy = QuotaPolicy {
+            limit: 1,
+            window: QuotaWindow::Day,
+            zone: "UTC".into(),
+            when_busy: WhenExhausted::Wait,
+        };
+        let key = LimitKey::Quota { of: "mail".into(), key: None };
+        let quota = Ask { key, units: 1, gauge: Gauge::Quota(Quota::new(policy)) };
+        let mut admission = Admission::default();
+        for ask in [pool(), rate(2), quota] {
+            class(&mut admission, vec![ask.clone()]);
+            settle(&mut admission, NOW);
+            let id = admission.find(&ask.key).unwrap();
+            admission.adopt(id, ask.gauge, NOW);
+            assert!(!admission.is_pending(), "{} is listed", ask.key);
         }
     }
 }

@@ -116,7 +116,9 @@ mod tests {
     fn counts_within_a_window_and_begins_anew_at_its_end() {
         let mut quota = quota(2, QuotaWindow::Day, "UTC");
         let noon = at("2026-03-01T12:00:00Z");
-        quota.take(2, noon);
+        quota.take(1, noon);
+        assert_eq!(quota.available_at(1, noon), noon);
+        quota.take(1, noon);
         assert_eq!((quota.available(noon), quota.taken(noon)), (0, 2));
         let midnight = at("2026-03-02T00:00:00Z");
         assert_eq!(quota.available_at(1, noon), midnight);
@@ -131,7 +133,7 @@ mod tests {
     fn boundaries_of_every_window() {
         let cases = [
             (QuotaWindow::Minute, "UTC", "2026-03-04T10:11:12.5Z", "2026-03-04T10:12:00Z"),
-            (QuotaWindow::Hour, "Asia/Kolkata", "2026-03-04T10:11:12Z", "2026-03-04T10:30:00Z"),
+            (QuotaWindow::Hour, "Asia/Kathmandu", "2026-03-04T10:11:12Z", "2026-03-04T10:15:00Z"),
             (QuotaWindow::Day, "Europe/Berlin", "2026-03-29T00:30:00Z", "2026-03-29T22:00:00Z"),
             (QuotaWindow::Week, "UTC", "2026-03-04T10:11:12Z", "2026-03-09T00:00:00Z"),
             (QuotaWindow::Week, "UTC", "2026-03-09T00:00:00Z", "2026-03-16T00:00:00Z"),
@@ -152,6 +154,14 @@ mod tests {
         quota.change(QuotaPolicy { limit: 6, window: QuotaWindow::Hour, ..quota.policy().clone() }, noon);
         assert_eq!(quota.available(noon), 2);
         assert_eq!(quota.available(noon + Span::hours(1)), 6);
+    }
+
+    #[test]
+    fn a_changed_quota_of_which_nothing_was_taken_has_nothing_to_remember() {
+        let mut quota = quota(5, QuotaWindow::Day, "UTC");
+        let noon = at("2026-03-01T12:00:00Z");
+        quota.change(QuotaPolicy { limit: 6, ..quota.policy().clone() }, noon);
+        assert!(quota.forgotten_at() <= noon);
     }
 
     #[test]

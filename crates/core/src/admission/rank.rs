@@ -85,6 +85,7 @@ mod tests {
         assert_eq!(inorder[2].places_to(inorder[3]), Some(1));
         assert_eq!(inorder[3].places_to(inorder[2]), None);
         assert_eq!(inorder[2].places_to(inorder[4]), None, "another node");
+        assert_eq!(format!("{:?}", inorder[3]), format!("0/1/{:?}", item(2, 1)));
         assert_eq!(std::mem::size_of::<Rank>(), 24);
     }
 }

@@ -56,7 +56,7 @@ impl Rate {
         let scaled = self.full.saturating_add(self.cost(units) - self.cost(self.policy.burst));
         let limit = i128::from(self.policy.limit);
         let micros = scaled.div_euclid(limit) + i128::from(scaled.rem_euclid(limit) > 0);
-        Moment(i64::try_from(micros).unwrap_or(if micros < 0 { i64::MIN } else { i64::MAX }))
+        Moment(micros.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64)
     }
 
     /// When it needs no memory any more, because it is full.
@@ -162,6 +162,7 @@ mod tests {
         assert_eq!(rate.available(now), 2);
         assert_eq!(rate.full_at(), now + Span::seconds(2));
         assert_eq!(mul_div(i128::MAX / 2, 4, i128::MAX), 0, "rounds instead of overflowing");
+        assert_eq!(mul_div(i128::MAX, 4, i128::MAX), 4, "an empty bucket stays empty");
         assert_eq!(mul_div(1, 1, 3), 1);
         assert_eq!(mul_div(3, 2, 3), 2);
     }

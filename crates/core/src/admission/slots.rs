@@ -214,6 +214,9 @@ mod tests {
         let mut rehearsal = slots.rehearse(SlotKind::Process);
         let chosen: Vec<_> = (0..5).map(|_| rehearsal.choose(&need(&[])).map(Name::as_str)).collect();
         assert_eq!(chosen, [Some("b"), Some("b"), Some("a"), Some("a"), None]);
+        slots.take("b", SlotKind::Process);
+        slots.take("b", SlotKind::Process);
+        assert_eq!(slots.rehearse(SlotKind::Process).free.len(), 1, "who has nothing free is not asked");
     }
 
     #[test]
@@ -244,6 +247,7 @@ mod tests {
         slots.give_back("a", SlotKind::Process);
         assert!(slots.any_free(SlotKind::Process));
         slots.take("nobody", SlotKind::Process);
+        assert_eq!(slots.iter().map(|(name, _)| name).collect::<Vec<_>>(), [&name]);
         assert_eq!(slots.remove("a"), SlotCounts::default());
         assert!(!slots.may_run(&need(&[])));
         assert_eq!(slots.iter().count(), 0);

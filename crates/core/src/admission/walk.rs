@@ -60,9 +60,7 @@ impl Admission {
         listed.retain(|&limit| match self.first_accepted(limit, now) {
             None => false,
             Some(candidate) => {
-                if best.is_none_or(|best| candidate.0 < best.0) {
-                    best = Some(candidate);
-                }
+                best = Some(best.map_or(candidate, |best| best.min(candidate)));
                 true
             }
         });
@@ -319,43 +317,10 @@ fn best_line<I: Iterator<Item = Rank>>(lines: &mut [(LimitId, std::iter::Peekabl
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Ask, Rate, Rules};
+    use super::super::testkit::{NOW, class, pool, rank, rate, settle};
+    use super::super::{Ask, Rules};
     use super::*;
-    use crate::ids::{NodeId, TaskId};
-    use crate::model::{RatePolicy, WhenExhausted};
     use crate::time::Span;
-
-    const NOW: Moment = Moment(1_000_000);
-    const POOL: &str = "db";
-
-    fn rate(limit: u32) -> Ask {
-        let policy = RatePolicy { limit, per: Span::seconds(1), burst: 2, when_busy: WhenExhausted::Wait };
-        let key = LimitKey::Rate { of: "mail".into(), key: None };
-        Ask { key, units: 1, gauge: Gauge::Rate(Rate::new(policy)) }
-    }
-
-    fn pool() -> Ask {
-        Ask { key: LimitKey::Pool(POOL.into()), units: 1, gauge: Gauge::Units { capacity: 1, used: 0 } }
-    }
-
-    fn class(admission: &mut Admission, asks: Vec<Ask>) -> ClassId {
-        let demands = admission.demands(asks);
-        admission.add_class(Level::Attempt, &demands)
-    }
-
-    fn rank(n: u64) -> Rank {
-        Rank::new(0, n, TaskId::node(NodeId(n)))
-    }
-
-    /// Ends a command: says who starts.
-    fn settle(admission: &mut Admission, now: Moment) -> Vec<Rank> {
-        let mut budget = admission.begin();
-        let grants = std::iter::from_fn(|| admission.next_grant(Level::Attempt, now, &mut budget));
-        let started = grants.map(|grant| grant.rank).collect();
-        admission.settle_wakes(now);
-        admission.check_places(now);
-        started
-    }
 
     #[test]
     fn a_pace_that_nobody_needs_wakes_nobody() {

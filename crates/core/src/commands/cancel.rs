@@ -46,19 +46,12 @@ impl Core {
 
     /// Takes an item of a paused run out of the ranges that wait outside.
     fn unpark_item(&mut self, task: TaskId, index: u32) -> bool {
-        let rank = self.rank(task);
         let Some(record) = self.loop_mut(task.node) else { return false };
         let Some((_, segment)) = record.segments.range_mut(..=index).next_back() else { return false };
-        let Some(at) = segment
-            .parked
-            .iter()
-            .position(|&(first, count)| first.places_to(rank).is_some_and(|offset| offset < count))
-        else {
-            return false;
-        };
-        let (first, count) = segment.parked.remove(at);
-        let offset = first.places_to(rank).unwrap_or(0);
-        let rest = [(first, offset), (rank.behind(1), count - offset - 1)];
+        let holds = |&(from, count): &(u32, u32)| (from..from + count).contains(&index);
+        let Some(at) = segment.parked.iter().position(holds) else { return false };
+        let (from, count) = segment.parked.remove(at);
+        let rest = [(from, index - from), (index + 1, from + count - index - 1)];
         segment.parked.extend(rest.into_iter().filter(|&(_, count)| count > 0));
         segment.parked.sort_unstable();
         true

@@ -207,7 +207,7 @@ impl Core {
                 None => {
                     let segment = items.segment_of(index)?;
                     let rank = self.rank(task);
-                    let parked = |&(first, count): &(Rank, u32)| first.reaches(rank, count);
+                    let parked = |&(from, count): &(u32, u32)| (from..from + count).contains(&index);
                     // A stretch keeps its bounds while its items leave it one by one.
                     if !self.admission.class(segment.class).holds(rank) && !segment.parked.iter().any(parked)
                     {

@@ -29,7 +29,7 @@ impl Core {
     /// A slice of items was rendered: they are stored, and ask.
     pub(crate) fn items_evaluated(&mut self, node: NodeId, from: u32, mut items: Vec<Rendered>, now: Moment) {
         let to = from + items.len() as u32;
-        if self.planted.strikes(Bug::ItemForgotten, 2) && items.len() > 1 {
+        if self.planted.strikes(Bug::ItemForgotten, 2) {
             items.pop();
         }
         let Some(record) = self.loop_mut(node) else { return };
@@ -62,12 +62,12 @@ impl Core {
     ) {
         let Some(source) = self.step_source(node, &key) else { return };
         let class = self.class_for(source);
-        let first = self.rank(TaskId::item(node, from));
         let mut segment = Segment { to: from + length, class, key, unstarted: length, parked: Vec::new() };
         if self.is_paused(node) {
-            segment.parked.push((first, length));
+            segment.parked.push((from, length));
             self.left(class);
         } else {
+            let first = self.rank(TaskId::item(node, from));
             self.admission.enqueue(class, first, length);
         }
         if let Some(record) = self.loop_mut(node) {
@@ -135,8 +135,7 @@ impl Core {
             self.left(segment.class);
             ranges = self.never_started(node, taken);
         }
-        for (rank, count) in ranges {
-            let from = rank.task().index().unwrap_or(0);
+        for (from, count) in ranges {
             self.write(Write::ItemsEnded {
                 step: node,
                 from,
@@ -150,22 +149,12 @@ impl Core {
         }
     }
 
-    /// Items that started once and stand in line again are in the same stretch of ranks; they are looked after one
-    /// by one and are left out here.
-    pub(crate) fn never_started(&self, node: NodeId, ranges: Vec<(Rank, u32)>) -> Vec<(Rank, u32)> {
-        let Some(record) = self.loop_of(node) else { return ranges };
-        let mut rest = Vec::with_capacity(ranges.len());
-        for (first, count) in ranges {
-            let from = first.task().index().unwrap_or(0);
-            let mut begin = from;
-            for &index in record.items.range(from..from + count).map(|(index, _)| index) {
-                rest.push((first.behind(begin - from), index - begin));
-                begin = index + 1;
-            }
-            rest.push((first.behind(begin - from), from + count - begin));
-        }
-        rest.retain(|&(_, count)| count > 0);
-        rest
+    /// What of these ranges never started, as (first index, count). An item that stands in line again after an
+    /// attempt is in the same stretch of ranks, but stands there by itself; it is looked after by its own record.
+    pub(crate) fn never_started(&self, node: NodeId, ranges: Vec<(Rank, u32)>) -> Vec<(u32, u32)> {
+        let has_record = |index| self.loop_of(node).is_some_and(|record| record.items.contains_key(&index));
+        let ranges = ranges.into_iter().filter_map(|(first, count)| Some((first.task().index()?, count)));
+        ranges.filter(|&(from, _)| !has_record(from)).collect()
     }
 
     /// Goes on with stopping a loop: first item by item, because what runs takes its time to stop, then the
@@ -209,5 +198,40 @@ impl Core {
             None => (State::Succeeded, None),
         };
         self.end_step(node, state, None, error, now);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::core::SLICE;
+    use crate::ids::TaskId;
+    use crate::model::{OnFailure, Retry, Step};
+    use crate::protocol::{Command, Outcome, Write};
+    use crate::state::State;
+    use crate::testkit::{Kit, flow, looping};
+
+    #[test]
+    fn a_stopped_loop_ends_items_that_pause_before_a_retry_in_slices() {
+        let count = SLICE + 44;
+        let mut kit = Kit::new(count);
+        let retry = Retry { attempts: 2, ..Retry::ONCE };
+        let each = Step { retry, ..looping("each", None, OnFailure::STOP) };
+        kit.declare(vec![flow("big", vec![each])], Vec::new(), None);
+        let run = kit.run("big");
+        let each = kit.answer_loop(run, 0, count);
+        kit.apply(Command::Wake);
+        for index in 0..count {
+            let lease = kit.lease(TaskId::item(each, index));
+            kit.finish(lease, Outcome::Failed { error: "first".into(), output: None });
+        }
+        let ended = |kit: &Kit| {
+            let of_items =
+                |write: &&Write| matches!(write, Write::Ended { task, .. } if task.index().is_some());
+            kit.writes.iter().filter(of_items).count() as u32
+        };
+        kit.apply(Command::Cancel(TaskId::node(each)));
+        assert_eq!((ended(&kit), kit.ended(each)), (SLICE, None));
+        kit.apply(Command::Wake);
+        assert_eq!((ended(&kit), kit.ended(each)), (count - SLICE, Some((State::Cancelled, None))));
     }
 }

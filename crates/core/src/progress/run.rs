@@ -221,7 +221,7 @@ impl Core {
         }
         run.stop = Some(why);
         let is_ending = std::mem::take(&mut run.ending);
-        run.sweep = Some(0).filter(|_| run.open > 0);
+        run.sweep = Some(0);
         self.write(Write::Stopping { task: TaskId::node(node), why, error: None, at: now });
         if is_ending {
             self.end_run(node, why.end(), None, None, now);
@@ -258,4 +258,62 @@ pub(crate) fn is_failure(state: State) -> bool {
             | State::Refused
             | State::Replaced
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::core::SLICE;
+    use crate::ids::TaskId;
+    use crate::model::Step;
+    use crate::protocol::{Command, Effect, Evaluation, Question, Write};
+    use crate::state::State;
+    use crate::testkit::{Kit, flow, step};
+
+    /// A flow of more steps than one command looks after; all come after the first, or none does.
+    fn wide(after: Vec<u32>) -> Vec<Step> {
+        let others = (1..SLICE + 44).map(|n| Step { after: after.clone(), ..step(&format!("s{n}")) });
+        std::iter::once(step("s0")).chain(others).collect()
+    }
+
+    #[test]
+    fn a_run_opens_its_steps_in_slices() {
+        let mut kit = Kit::new(0);
+        kit.declare(vec![flow("wide", wide(Vec::new()))], Vec::new(), None);
+        kit.run("wide");
+        let asked = |kit: &Kit| {
+            let of_steps = |effect: &&Effect| matches!(effect, Effect::Ask(Question::Step { .. }));
+            kit.effects.iter().filter(of_steps).count() as u32
+        };
+        assert_eq!((asked(&kit), kit.core.next_wake()), (SLICE, Some(kit.now)));
+        kit.apply(Command::Wake);
+        assert_eq!(asked(&kit), SLICE + 44);
+    }
+
+    #[test]
+    fn a_run_is_stopped_in_slices() {
+        let mut kit = Kit::new(0);
+        kit.declare(vec![flow("wide", wide(vec![0]))], Vec::new(), None);
+        let run = kit.run("wide");
+        kit.apply(Command::Cancel(TaskId::node(run)));
+        assert_eq!((kit.ended(run), kit.core.next_wake()), (None, Some(kit.now)));
+        kit.apply(Command::Wake);
+        assert_eq!(kit.ended(run).map(|(state, _)| state), Some(State::Cancelled));
+    }
+
+    #[test]
+    fn a_step_that_is_skipped_is_written_once_with_its_end() {
+        let mut kit = Kit::new(0);
+        kit.declare(vec![flow("one", vec![step("a")])], Vec::new(), None);
+        let run = kit.run("one");
+        kit.answer_step(run, 0, Evaluation::Skipped);
+        let rows: Vec<_> = kit
+            .writes
+            .iter()
+            .filter_map(|write| match write {
+                Write::NodeAdded(row) => Some((row.node, row.life.state, row.life.ended)),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(rows, [(run.step(0), State::Skipped, Some(kit.now))]);
+    }
 }

@@ -313,9 +313,17 @@ impl Run {
 
 #[cfg(test)]
 mod tests {
+    use super::{RESIDENT, resident};
     use crate::model::{OnFailure, Step};
+    use crate::protocol::Payload;
     use crate::testkit::{Kit, flow, looping};
     use crate::time::Span;
+
+    #[test]
+    fn only_small_orders_stay_in_memory() {
+        let [small, large] = [RESIDENT, RESIDENT + 1].map(|size| Payload::new("x".repeat(size)));
+        assert_eq!((resident(&small), resident(&large)), (Some(small), None));
+    }
 
     #[test]
     fn a_loop_that_was_entered_is_not_watched_for_its_start() {
