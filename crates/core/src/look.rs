@@ -224,7 +224,7 @@ mod tests {
                     Question::Step { step: 1, .. } => Evaluation::SubFlow { inputs: Payload::null() },
                     Question::Step { .. } => Evaluation::Until(Moment(9_000_000)),
                     Question::Items { from, to, .. } => {
-                        Evaluation::Items((from..to).map(|_| rendered()).collect())
+                        Evaluation::Items((from..to).map(|_| Ok(rendered())).collect())
                     }
                     Question::Outputs { .. } => Evaluation::Outputs(Payload::null()),
                 };

@@ -159,7 +159,7 @@ impl Kit {
         self.answer_step(run, step, Evaluation::List { items: Payload::new("[]"), count });
         let node = run.step(step as usize);
         let question = Question::Items { step: node, from: 0, to: count };
-        let items = (0..count).map(|_| rendered(None)).collect();
+        let items = (0..count).map(|_| Ok(rendered(None))).collect();
         self.apply(Command::Evaluated { question, evaluation: Evaluation::Items(items) });
         node
     }

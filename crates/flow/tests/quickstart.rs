@@ -50,6 +50,7 @@ fn step(flow: &Flow, index: usize, scope: &Scope) -> Value {
         Evaluation::List { items, .. } => {
             let items: Vec<Value> = serde_json::from_slice(items.bytes()).unwrap();
             let Evaluation::Items(orders) = evaluate_items(flow, index, scope, 0, &items) else { panic!() };
+            let orders: Vec<_> = orders.into_iter().map(Result::unwrap).collect();
             let results: Vec<Value> = orders
                 .iter()
                 .map(|order| json!({ "state": "succeeded", "output": carry_out(order, 1), "attempts": 1 }))

@@ -118,7 +118,7 @@ mod tests {
         let run = kit.run("big");
         kit.answer_step(run, 0, Evaluation::List { items: Payload::new("[]"), count });
         let question = Question::Items { step: run.step(0), from: 0, to: count };
-        let items = (0..count).map(|index| rendered(Some(["odd", "even"][index as usize % 2]))).collect();
+        let items = (0..count).map(|index| Ok(rendered(Some(["odd", "even"][index as usize % 2])))).collect();
         kit.apply(Command::Evaluated { question, evaluation: Evaluation::Items(items) });
         (run, run.step(0))
     }

@@ -133,7 +133,7 @@ mod tests {
     #[test]
     fn a_slice_that_is_not_whole_ends_the_loop() {
         let wrong = [
-            (Evaluation::Items(vec![rendered(None)]), "its items cannot be rendered: Items"),
+            (Evaluation::Items(vec![Ok(rendered(None))]), "its items cannot be rendered: Items"),
             (Evaluation::Skipped, "its items cannot be rendered: Skipped"),
             (Evaluation::Failed { error: "no such name".to_owned() }, "no such name"),
         ];

@@ -26,10 +26,16 @@ impl Core {
         }
     }
 
-    /// A slice of items was rendered: they are stored, and ask.
-    pub(crate) fn items_evaluated(&mut self, node: NodeId, from: u32, mut items: Vec<Rendered>, now: Moment) {
+    /// A slice of items was rendered: they are stored, and ask. One that could not be rendered has failed.
+    pub(crate) fn items_evaluated(
+        &mut self,
+        node: NodeId,
+        from: u32,
+        mut items: Vec<Result<Rendered, String>>,
+        now: Moment,
+    ) {
         let to = from + items.len() as u32;
-        if self.planted.strikes(Bug::ItemForgotten, 2) {
+        if self.planted.strikes(Bug::ItemForgotten, 2) && items.len() > 1 {
             items.pop();
         }
         let Some(record) = self.loop_mut(node) else { return };
@@ -38,19 +44,43 @@ impl Core {
             return self.loop_may_be_done(node, now);
         }
         record.expanded = to;
-        let (more, count) = (to < record.count, items.len());
-        // Items in a row with the same key are one stretch, so that a loop costs no memory an item.
-        let mut first = 0;
-        while first < count {
-            let key = items[first].key.clone();
-            let length = items[first..].iter().take_while(|item| item.key == key).count();
-            self.add_segment(node, from + first as u32, length as u32, key);
-            first += length;
+        self.add_segments(node, from, &items);
+        let (rows, failed) = rows(from, items);
+        self.write(Write::ItemsAdded { step: node, from, items: rows, at: now });
+        for (index, error) in failed {
+            self.fail_unrendered(node, index, error, now);
         }
-        self.write(Write::ItemsAdded { step: node, from, items, at: now });
-        if more {
+        if self.loop_of(node).is_some_and(|record| to < record.count && record.stop.is_none()) {
             self.ask_for_items(node);
         }
+    }
+
+    /// Items in a row with the same key are one stretch, so that a loop costs no memory an item.
+    fn add_segments(&mut self, node: NodeId, from: u32, items: &[Result<Rendered, String>]) {
+        let alike = |a: &Result<Rendered, String>, b: &Result<Rendered, String>| match (a, b) {
+            (Ok(a), Ok(b)) => a.key == b.key,
+            _ => false,
+        };
+        let mut first = from;
+        for stretch in items.chunk_by(alike) {
+            let length = stretch.len() as u32;
+            if let Some(Ok(item)) = stretch.first() {
+                self.add_segment(node, first, length, item.key.clone());
+            }
+            first += length;
+        }
+    }
+
+    /// It gets a record only to end.
+    fn fail_unrendered(&mut self, node: NodeId, index: u32, error: String, now: Moment) {
+        let Some(source) = self.step_source(node, &None) else { return };
+        let class = self.class_for(source);
+        self.left(class);
+        let work = Work { class, tally: Tally::default(), since: now, at: WorkState::Waiting };
+        if let Some(record) = self.loop_mut(node) {
+            record.items.insert(index, Item { work, key: None });
+        }
+        self.end_item(node, index, State::Failed, None, Some(error), now);
     }
 
     pub(crate) fn add_segment(
@@ -199,6 +229,19 @@ impl Core {
         };
         self.end_step(node, state, None, error, now);
     }
+}
+
+/// The rows of a slice, and which of them stand for items that could not be rendered.
+fn rows(from: u32, items: Vec<Result<Rendered, String>>) -> (Vec<Rendered>, Vec<(u32, String)>) {
+    let mut failed = Vec::new();
+    let row = |(index, item): (u32, Result<Rendered, String>)| {
+        item.unwrap_or_else(|error| {
+            failed.push((index, error));
+            Rendered { order: Payload::null(), key: None }
+        })
+    };
+    let rows = (from..).zip(items).map(row).collect();
+    (rows, failed)
 }
 
 #[cfg(test)]

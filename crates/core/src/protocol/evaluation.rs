@@ -95,7 +95,7 @@ pub enum Evaluation {
     /// A loop: the whole list, kept once; its items are rendered slice by slice.
     List { items: Payload, count: u32 },
     /// A slice of a loop, in index order.
-    Items(Vec<Rendered>),
+    Items(Vec<Result<Rendered, String>>),
     /// A sub-flow: its inputs, checked against their types, with its rendered tags and key.
     SubFlow { inputs: Payload },
     /// A `wait` step ends at this time.

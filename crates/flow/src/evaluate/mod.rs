@@ -30,22 +30,14 @@ pub fn evaluate_step(flow: &Flow, step: usize, scope: &Scope) -> Evaluation {
     answer(try_step(step, scope))
 }
 
-/// What the items from index `from` on are to do, in index order.
+/// What the items from index `from` on are to do, in index order, or why that cannot be said.
 pub fn evaluate_items(flow: &Flow, step: usize, scope: &Scope, from: u32, items: &[Json]) -> Evaluation {
     let Some(step) = flow.steps.get(step) else { return no_such_step(flow, step) };
     let base = scope.base();
-    let mut rendered = Vec::with_capacity(items.len());
-    for (offset, item) in items.iter().enumerate() {
-        let index = from.saturating_add(offset as u32);
-        let renderer = Renderer::new(Scope::with_item(&base, item, index));
-        match work::order(step, scope, &renderer) {
-            Ok(order) => rendered.push(order),
-            Err(error) => {
-                return Evaluation::Failed { error: format!("item {index}: {error}") };
-            }
-        }
-    }
-    Evaluation::Items(rendered)
+    let render = |(index, item): (u32, &Json)| {
+        work::order(step, scope, &Renderer::new(Scope::with_item(&base, item, index)))
+    };
+    Evaluation::Items((from..).zip(items).map(render).collect())
 }
 
 /// The outputs of a run that has ended well.

@@ -18,7 +18,7 @@ pub(super) fn evaluate(asked: &Asked, now: Moment, oracle: &mut Oracle) -> Evalu
     let label = format!("{run}/{}", model.name);
     if let Some(range) = items {
         let order = |index: u32| Rendered { order: Payload::new(format!("\"{label}#{index}\"")), key: None };
-        return Evaluation::Items(range.map(order).collect());
+        return Evaluation::Items(range.map(order).map(Ok).collect());
     }
     match model.rule.when().map(|when| &*when.0) {
         Some("false") => return Evaluation::Skipped,

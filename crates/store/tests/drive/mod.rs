@@ -157,7 +157,7 @@ impl Drive {
             Question::Step { .. } if how.is_multiple_of(11) => Evaluation::Skipped,
             Question::Step { run, step } => self.order(run, step, how),
             Question::Items { from, to, .. } => {
-                Evaluation::Items((from..to).map(|n| rendered(n + how)).collect())
+                Evaluation::Items((from..to).map(|n| Ok(rendered(n + how))).collect())
             }
             Question::Outputs { .. } => Evaluation::Outputs(payload(how)),
         };
