@@ -50,9 +50,23 @@ impl Oracle {
         }
         self.judge_jobs(tables, now)?;
         self.judge_loops(tables, now)?;
-        for node in self.roots.keys() {
-            if tables.tasks.get(node).is_none_or(|task| !task.row.life.state.is_end()) {
-                return Err(Violation::new("I5", format!("accepted run {node:?} has no end"), now));
+        for (node, root) in &self.roots {
+            let state = tables.tasks.get(node).map(|task| task.row.life.state);
+            let expected = match state {
+                Some(State::Succeeded | State::Failed) => true,
+                Some(State::Cancelled) => {
+                    root.cancel_asked.is_some() || root.when_busy == WhenBusy::CancelRunning
+                }
+                Some(State::TimedOut) => root.has_timeout,
+                Some(State::Replaced) => root.when_busy == WhenBusy::Replace,
+                _ => false,
+            };
+            if !expected {
+                return Err(Violation::new(
+                    "I5",
+                    format!("accepted run {node:?} is {state:?} in the end"),
+                    now,
+                ));
             }
         }
         Ok(())
@@ -68,6 +82,7 @@ impl Oracle {
             let deeds = self.deeds.get(label).unwrap_or(&nothing);
             let wrong = match life.state {
                 State::Succeeded if !deeds.succeeded => Some("succeeded, but no attempt of it did"),
+                State::TimedOut if job.spec.has_timeout => None,
                 State::Failed if self.lossless && !may_have_failed(job, deeds) => {
                     Some("failed, but nothing of it did")
                 }
@@ -135,7 +150,9 @@ impl Oracle {
 }
 
 fn may_have_failed(job: &super::Job, deeds: &super::Deeds) -> bool {
-    deeds.failures >= job.spec.attempts || deeds.lost + deeds.maybe_lost > job.spec.max_losses
+    job.spec.has_timeout
+        || deeds.failures >= job.spec.attempts
+        || deeds.lost + deeds.maybe_lost > job.spec.max_losses
 }
 
 fn waited_too_long(job: &super::Job, row: &NodeRow) -> bool {

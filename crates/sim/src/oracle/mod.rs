@@ -57,6 +57,7 @@ pub struct JobSpec {
     when_busy: WhenBusy,
     line: Line,
     delayed: bool,
+    has_timeout: bool,
     /// It needs nothing but its limits: workers for it are never short.
     ample: bool,
 }
@@ -74,6 +75,7 @@ impl JobSpec {
             when_busy: kind.when_busy,
             line: kind.line,
             delayed: kind.delayed,
+            has_timeout: kind.timeout.is_some(),
             ample: kind.queue == "ample",
         }
     }
@@ -107,6 +109,8 @@ pub(crate) struct Deeds {
 
 #[derive(Debug)]
 pub(crate) struct Root {
+    pub when_busy: WhenBusy,
+    pub has_timeout: bool,
     pub cancel_asked: Option<Moment>,
     pub cancel_done: Option<Moment>,
 }
@@ -241,7 +245,8 @@ impl Oracle {
     pub fn accepted_run(&mut self, node: NodeId, id: RunId, flow: &Flow, tags: Vec<(Name, Name)>) {
         self.limits.run_accepted(id.to_string(), flow.name.clone(), tags);
         self.root_ids.insert(id.to_string(), node);
-        self.roots.insert(node, Root { cancel_asked: None, cancel_done: None });
+        let (when_busy, has_timeout) = (flow.when_busy, flow.timeout.is_some());
+        self.roots.insert(node, Root { when_busy, has_timeout, cancel_asked: None, cancel_done: None });
     }
 
     pub fn cancelling(&mut self, node: NodeId, now: Moment) {

@@ -26,6 +26,8 @@ pub(crate) enum Intent {
     CancelMany,
     ChangeLimit,
     RestoreLimit(LimitKey),
+    /// A value that was set for a time is no longer in force.
+    LimitIsOver(LimitKey),
     ChangePriority,
     /// Declares the action anew whose limit comes and goes.
     Rescope,
@@ -134,7 +136,8 @@ impl World {
             Intent::CancelSomething => self.cancel_something(),
             Intent::CancelMany => (0..STORM).for_each(|_| self.cancel_something()),
             Intent::ChangeLimit => self.change_limit(),
-            Intent::RestoreLimit(key) => self.set_limit(key, None),
+            Intent::RestoreLimit(key) => self.set_limit(key, None, None),
+            Intent::LimitIsOver(key) => self.oracle.limit_is_changing(&key, None, self.now),
             Intent::ChangePriority => {
                 if let Some(node) = self.some_root() {
                     let priority = self.random.between(0, 2) as i8;

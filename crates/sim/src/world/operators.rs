@@ -6,7 +6,7 @@ use super::{Event, World};
 use tidegate_core::admission::LimitKey;
 use tidegate_core::ids::{Name, TaskId};
 use tidegate_core::protocol::{Command, Declare, LimitValue, Pausable, SetLimit};
-use tidegate_core::time::Span;
+use tidegate_core::time::{Moment, Span};
 
 impl World {
     pub(super) fn cancel_something(&mut self) {
@@ -22,16 +22,18 @@ impl World {
             n => LimitKey::Pool(Name::from(["tool", "right", "left", "gate"][n as usize])),
         };
         let value = self.random.below(8) as u32;
-        self.set_limit(key.clone(), Some(value));
-        self.clients.changed.push(key.clone());
         let span = Span::millis(self.random.between(500, 8_000));
-        self.after(span, Event::Client(Intent::RestoreLimit(key)));
+        let expires = self.random.chance(30);
+        self.set_limit(key.clone(), Some(value), expires.then_some(self.now + span));
+        self.clients.changed.push(key.clone());
+        let over = if expires { Intent::LimitIsOver(key) } else { Intent::RestoreLimit(key) };
+        self.after(span, Event::Client(over));
     }
 
-    pub(super) fn set_limit(&mut self, key: LimitKey, value: Option<u32>) {
+    pub(super) fn set_limit(&mut self, key: LimitKey, value: Option<u32>, until: Option<Moment>) {
         self.oracle.count_fault("limit changed");
         self.oracle.limit_is_changing(&key, value, self.now);
-        let set = SetLimit { key, value: value.map(LimitValue::Units), by: "operator".into(), until: None };
+        let set = SetLimit { key, value: value.map(LimitValue::Units), by: "operator".into(), until };
         self.ask(Command::SetLimit(set), About::Limit);
     }
 

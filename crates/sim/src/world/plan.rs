@@ -38,6 +38,7 @@ pub struct JobKind {
     pub line: Line,
     /// It is submitted to start later.
     pub delayed: bool,
+    pub timeout: Option<Span>,
 }
 
 impl JobKind {
@@ -58,6 +59,7 @@ impl JobKind {
             when_busy: WhenBusy::Queue,
             line: Line { start_within: None, ..Line::default() },
             delayed: false,
+            timeout: None,
         }
     }
 
@@ -219,6 +221,12 @@ fn kinds(random: &mut Random, limits: &LimitsDocument) -> Vec<JobKind> {
         JobKind { pools: vec![("tool".into(), 1)], ..JobKind::new("tooled", Span::seconds(14)) },
         JobKind::new("plain", Span::seconds(2)),
         JobKind { delayed: true, ..JobKind::new("delayed", brief) },
+        JobKind {
+            concurrency: Some(2),
+            attempts: 3,
+            timeout: Some(Span::seconds(2)),
+            ..JobKind::new("timed", Span::seconds(5))
+        },
     ];
     kinds.extend(crowds());
     kinds
@@ -265,7 +273,7 @@ fn action(kind: &JobKind) -> Action {
             max_delay: Span::seconds(5),
         },
         max_losses: kind.max_losses,
-        timeout: None,
+        timeout: kind.timeout,
         origin: Origin::default(),
     };
     Action::function(policy)
@@ -366,17 +374,15 @@ fn flow(name: &str, steps: Vec<Step>) -> Flow {
     }
 }
 
+const RETRY: Retry =
+    Retry { attempts: 1, backoff: Backoff::Constant, delay: Span::millis(300), max_delay: Span::seconds(1) };
+
 fn looped(random: &mut Random, name: &str, after: &[u32], on_failure: OnFailure) -> Step {
     let items = *random.pick(&[0u64, 1, 2, 5, 9, 14]);
     let window = Some(random.between(1, 4) as u32);
     Step {
         each: Some(Loop { items: text(&items.to_string()), window, on_failure }),
-        retry: Retry {
-            attempts: 2,
-            backoff: Backoff::Constant,
-            delay: Span::millis(300),
-            max_delay: Span::seconds(1),
-        },
+        retry: Retry { attempts: 2, ..RETRY },
         ..step(name, after)
     }
 }
@@ -400,6 +406,7 @@ fn flows(random: &mut Random) -> Vec<Flow> {
             .map(|n| Step {
                 pools: vec![("tool".into(), 1)],
                 timeout: random.chance(30).then_some(Span::seconds(4)),
+                retry: if random.chance(50) { Retry { attempts: 2, ..RETRY } } else { Retry::ONCE },
                 ..step(&format!("s{n}"), &[])
             })
             .collect(),
