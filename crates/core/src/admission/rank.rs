@@ -30,6 +30,11 @@ impl Rank {
         }
     }
 
+    /// Before everybody of that priority, after everybody of a higher one.
+    pub fn best_of(priority: i8) -> Self {
+        Rank::new(priority, 0, TaskId::node(NodeId(0)))
+    }
+
     pub fn priority(self) -> i8 {
         self.lowness.saturating_neg()
     }

@@ -70,6 +70,8 @@ pub struct Blocker {
     pub units: u32,
     /// Tasks that come before it at this limit: of its own class, and heads of better-ranked ones.
     pub ahead: u64,
+    /// How many of these have a higher priority: as long as such come, it waits.
+    pub above: u64,
     pub holders: Vec<Holder>,
     pub origin: Origin,
     pub declared: Option<u64>,
@@ -129,6 +131,7 @@ impl Core {
                 let reason = match run.state {
                     RunState::Scheduled(until) => Reason::Scheduled { until },
                     RunState::Waiting => Reason::Blocked,
+                    RunState::Running if self.is_paused(task.node) => Reason::Paused,
                     RunState::Running => {
                         Reason::Running { worker: None, lease_left: None, stopping: run.stop.is_some() }
                     }
@@ -275,8 +278,10 @@ impl Core {
             // Who stands behind others of its kind waits for what they are parked under.
             let why =
                 why.or_else(|| (ahead > 0 && parked == Some(at)).then(|| self.fullness(*demand, rank, now)));
-            let others = self.admission.others_before(demand.limit, class, rank);
-            Some(self.blocker(*demand, why?, ahead + others, waited[at], now))
+            let before =
+                |rank| record.ahead_of(rank) + self.admission.others_before(demand.limit, class, rank);
+            let (ahead, above) = (before(rank), before(Rank::best_of(rank.priority())));
+            Some(Blocker { ahead, above, waited: waited[at], ..self.blocker(*demand, why?, now) })
         });
         refusing.collect()
     }
@@ -301,28 +306,30 @@ impl Core {
         let limit = self.admission.limit(demand.limit);
         match (&limit.gauge, &limit.key) {
             (Gauge::Units { capacity, used }, _) => {
-                // What is used above a lowered capacity is used, and not kept for anybody.
-                let set_aside = limit.unused(now) - self.admission.free_for(demand.limit, rank, now);
-                Why::Full { capacity: *capacity, used: *used, set_aside: set_aside.max(0) as u64 }
+                let unused = limit.unused(now).max(0);
+                // Those before it may ask for more than there is: no more is kept for them.
+                let set_aside = (unused - self.admission.free_for(demand.limit, rank, now)).clamp(0, unused);
+                Why::Full { capacity: *capacity, used: *used, set_aside: set_aside as u64 }
             }
             (_, LimitKey::Slot(need)) => Why::SlotsTaken { slots: self.admission.slots().capacity(need) },
             _ => Why::Pace { next: limit.available_at(i64::from(demand.units), now).unwrap_or(now) },
         }
     }
 
-    fn blocker(&self, demand: Demand, why: Why, ahead: u64, waited: Span, now: Moment) -> Blocker {
+    fn blocker(&self, demand: Demand, why: Why, now: Moment) -> Blocker {
         let limit = self.admission.limit(demand.limit);
         Blocker {
             limit: limit.key.clone(),
             why,
             units: demand.units,
-            ahead,
+            ahead: 0,
+            above: 0,
             // Nobody gives back what it took from a rate or quota.
             holders: if limit.is_pace() { Vec::new() } else { self.holders(demand.limit, now) },
             origin: self.catalog.origin(&limit.key),
             declared: self.declared_capacity(&limit.key),
             set: self.catalog.settings.get(&limit.key).and_then(|setting| setting.set.clone()),
-            waited,
+            waited: Span::ZERO,
         }
     }
 

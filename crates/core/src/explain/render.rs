@@ -55,6 +55,9 @@ fn headline(explanation: &Explanation) -> String {
             format!("has been waiting {span}; nothing refuses it, it is about to start")
         }
         Reason::InLine { ahead } => format!("has been waiting {span}; {ahead} of its kind are before it"),
+        Reason::Paused if explanation.state == State::Running => {
+            format!("has been running {span}; it is paused, nothing more of it starts")
+        }
         Reason::Paused => format!("has been waiting {span}; it is paused"),
         Reason::Scheduled { until } => format!("starts in {}", until.since(*now)),
         Reason::After(steps) => {
@@ -96,6 +99,9 @@ fn blocker_lines(blocker: &Blocker, now: Moment) -> String {
     let mut out = format!("\n  {:<18} {}", describe(&blocker.limit), refusal(blocker, now));
     if blocker.ahead > 0 {
         let _ = write!(out, ", {} in line", ordinal(blocker.ahead + 1));
+    }
+    if blocker.above > 0 {
+        let _ = write!(out, ", {} of a higher priority before it", blocker.above);
     }
     if blocker.waited > Span::ZERO {
         let _ = write!(out, ", waited {} for it", blocker.waited);
