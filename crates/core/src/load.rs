@@ -232,6 +232,9 @@ impl Core {
         match (&life.grant, life.due) {
             (Some(grant), _) if life.state == State::Running => {
                 let timeout = self.terms(task.node).timeout.map(|timeout| grant.at + timeout);
+                self.remember_gone_worker(&grant.worker, now);
+                let unclaimed =
+                    self.workers.get(&grant.worker).is_some_and(|worker| worker.incarnation == UNKNOWN);
                 let stop = life.stop.filter(|_| !self.planted.has(Bug::StopForgottenAtLoad));
                 work.since = grant.at;
                 work.at = WorkState::Running(Box::new(Running {
@@ -244,8 +247,8 @@ impl Core {
                     stop,
                     missing: 0,
                     excused: false,
+                    unclaimed,
                 }));
-                self.remember_gone_worker(&grant.worker, now);
                 self.admission.hold(class, Some(&grant.worker));
                 self.put_work(task, work);
                 if let Some(at) = timeout.filter(|_| stop.is_none()) {

@@ -105,6 +105,9 @@ pub(crate) struct Running {
     pub missing: u8,
     /// It was not renewed since nobody could renew it: losing it is nobody's fault.
     pub excused: bool,
+    /// Its worker was gone before the core was loaded: nobody knows to which start of the worker it was given, until
+    /// one lists it.
+    pub unclaimed: bool,
 }
 
 impl Running {

@@ -358,7 +358,7 @@ impl Attempts {
         actions: &mut Vec<Action>,
     ) {
         actions.push(Action::Report { lease, outcome: outcome.clone() });
-        self.table.insert(lease, Held { terms, state: State::Ended(outcome), due: now + terms.beat() });
+        self.table.insert(lease, Held { terms, state: State::Ended(outcome), due: now + terms.repeat() });
     }
 
     fn repeat_report(&mut self, lease: Lease, now: Moment, actions: &mut Vec<Action>) {
@@ -366,7 +366,7 @@ impl Attempts {
             && let State::Ended(outcome) = &held.state
         {
             actions.push(Action::Report { lease, outcome: outcome.clone() });
-            let again = now + held.terms.beat();
+            let again = now + held.terms.repeat();
             self.table.postpone(lease, again);
         }
     }

@@ -9,6 +9,9 @@ pub const GRACE: Span = Span::seconds(5);
 /// Room for messages under way and for a scheduler that is late.
 const SLACK: Span = Span::millis(500);
 
+/// How long a report may go unacknowledged, at most.
+const REPEAT: Span = Span::seconds(1);
+
 /// The parts of one lease.
 ///
 /// ```text
@@ -58,6 +61,11 @@ impl Terms {
     /// before anything has to die. Never less than a millisecond, so that no lease makes a worker spin.
     pub fn beat(self) -> Span {
         self.usable.third().max(Span::millis(1))
+    }
+
+    /// How soon to say again what was not acknowledged: somebody waits for what an ended attempt still holds.
+    pub fn repeat(self) -> Span {
+        self.beat().min(REPEAT)
     }
 }
 

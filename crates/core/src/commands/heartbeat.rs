@@ -55,7 +55,7 @@ impl Core {
         }
         running.until = now + running.length;
         running.missing = 0;
-        running.excused = false;
+        (running.excused, running.unclaimed) = (false, false);
         Some(running.length)
     }
 
@@ -65,8 +65,9 @@ impl Core {
         let absent: Vec<Lease> = absent.filter(|lease| !has.contains(lease)).collect();
         for lease in absent {
             let Some(running) = self.work_mut(lease.task).and_then(Work::running_mut) else { continue };
-            running.missing += 1;
-            if running.missing < MISSING_MOST || running.stop.is_some() {
+            running.missing = running.missing.saturating_add(1);
+            // Another start of the worker may have run it: to hand it over now would be a start that nobody counts.
+            if running.missing < MISSING_MOST || running.stop.is_some() || running.unclaimed {
                 continue;
             }
             running.missing = 0;

@@ -14,7 +14,7 @@ impl Core {
             return Err(Refusal::UnknownWorker(name));
         }
         // Of a worker that was gone before this core was loaded nobody knows which start it was. If it is this one,
-        // it still has what it had; if not, its leases end by themselves.
+        // it lists what it has; if not, its leases end by themselves.
         let is_it = |known: &Worker| [join.incarnation, UNKNOWN].contains(&known.incarnation);
         if self.workers.get(&name).is_some_and(is_it) {
             if let Some(worker) = self.workers.get_mut(&name) {

@@ -155,7 +155,7 @@ pub struct Oracle {
     newest: BTreeMap<TaskId, Epoch>,
     pub(crate) limits: Limits,
     shut_down: BTreeMap<Name, Moment>,
-    /// When a worker last asked to join, or ended.
+    /// When a worker last asked to join or to leave, or ended.
     turned: BTreeMap<Name, Moment>,
     last_disturbance: Moment,
     server_troubles: u32,
@@ -450,7 +450,7 @@ impl Oracle {
         self.deeds(label).maybe_lost += 1;
     }
 
-    pub fn joining(&mut self, worker: &Name, now: Moment) {
+    pub fn turns(&mut self, worker: &Name, now: Moment) {
         self.turned.insert(worker.clone(), now);
     }
 

@@ -32,6 +32,8 @@ pub(crate) struct SimWorker {
     polled: Option<Moment>,
     next_tick: Option<Moment>,
     leaving: bool,
+    /// It was sent elsewhere and has to say again what it said.
+    unheard: bool,
     /// Nothing gets through to it or from it until then.
     cut_off_until: Moment,
 }
@@ -76,6 +78,7 @@ impl World {
                 polled: None,
                 next_tick: None,
                 leaving: false,
+                unheard: false,
                 cut_off_until: Moment(0),
             });
             self.start_worker(id);
@@ -88,7 +91,7 @@ impl World {
         worker.life += 1;
         let local = worker.local(self.now);
         worker.attempts = Some(make_attempts(worker, local, self.bug));
-        (worker.joined, worker.polled, worker.leaving) = (false, None, false);
+        (worker.joined, worker.polled, worker.leaving, worker.unheard) = (false, None, false, false);
         (worker.paused_until, worker.next_tick) = (None, None);
         worker.missed.clear();
         worker.server = server;
@@ -101,7 +104,7 @@ impl World {
     fn ask_to_join(&mut self, id: WorkerId) {
         let worker = &self.workers[id];
         let (server, life) = (worker.server, worker.life);
-        self.oracle.joining(&worker.plan.name, self.now);
+        self.oracle.turns(&worker.plan.name, self.now);
         let join = Join {
             worker: worker.plan.name.clone(),
             incarnation: life,
@@ -168,8 +171,13 @@ impl World {
             worker.server = self.random.index(self.servers.len());
             self.poll(id);
         }
-        let actions =
-            self.workers[id].attempts.as_mut().map(|attempts| attempts.tick(local)).unwrap_or_default();
+        let worker = &mut self.workers[id];
+        let unheard = std::mem::take(&mut worker.unheard) && worker.joined;
+        let Some(attempts) = worker.attempts.as_mut() else { return Ok(()) };
+        let mut actions = attempts.tick(local);
+        if unheard {
+            actions.extend(attempts.rejoined(local));
+        }
         self.act(id, actions)
     }
 
@@ -215,6 +223,7 @@ impl World {
             }
             ToWorker::Elsewhere => {
                 worker.server = self.random.index(self.servers.len());
+                worker.unheard = true;
                 worker.polled = worker.polled.map(|_| local - POLL);
                 self.schedule_worker(id, Some(Span::millis(50)));
                 Vec::new()
@@ -375,6 +384,7 @@ impl World {
         }
         let (server, life) = (worker.server, worker.life);
         let leave = Leave { worker: worker.plan.name.clone(), incarnation: life };
+        self.oracle.turns(&leave.worker, self.now);
         self.send(|| Event::Command { server, command: Command::Leave(leave.clone()), asker: Asker::Nobody });
         self.workers[id].attempts = None;
         self.workers[id].life += 1;
