@@ -6,6 +6,7 @@ use std::fmt;
 use std::path::Path;
 use std::process::ExitCode;
 use tidegate::LocalError;
+use tidegate_engine::EngineError;
 use tidegate_flow::Diagnostics;
 use tidegate_store::StoreError;
 
@@ -80,6 +81,9 @@ impl Failure {
                 .help("choose another store with --store PATH; `tidegate why` shows what waits in this one"),
             StoreError::Newer { .. } => Failure::new("newer-store", error.to_string())
                 .help("use the newer version, or another store with --store PATH"),
+            StoreError::Unusable(_) => Failure::new("unusable", error.to_string()).help(
+                "see that the disk has room and can be written, or choose another store with --store PATH",
+            ),
             StoreError::Unknown(_) | StoreError::Broken(_) => Failure::new("store", error.to_string()),
         };
         failure.at(path.display())
@@ -88,6 +92,7 @@ impl Failure {
     pub fn local(error: &LocalError, path: &Path) -> Failure {
         match error {
             LocalError::Store(error) => Failure::store(error, path),
+            LocalError::Engine(EngineError::Outage(error)) => Failure::store(error, path),
             LocalError::Engine(error) => Failure::new("engine", error.to_string()).at(path.display()),
             LocalError::Refused(refusal) => Failure::new("refused", refusal.to_string()).exit(Exit::Refused),
         }

@@ -6,7 +6,7 @@ use crate::server::{Input, Output, Server};
 use crate::writer::Ticket;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use thiserror::Error;
 use tidegate_core::explain::Explanation;
 use tidegate_core::ids::{Name, RunId, TaskId};
@@ -14,10 +14,14 @@ use tidegate_core::protocol::{Answer, Attempt, Command, Effect, Evaluation, Leas
 use tidegate_core::time::Moment;
 use tidegate_core::{Asked, Core};
 use tidegate_store::{Entry, Reads, Store, StoreError};
-use tokio::sync::{broadcast, mpsc, oneshot};
+use tokio::sync::{broadcast, mpsc, oneshot, watch};
 
 /// Entries a slow subscriber may fall behind before it is told that it missed some.
 const EVENTS_KEPT: usize = 4_096;
+
+/// How long to wait before asking again: at first, and at most.
+const ASK_AGAIN_FIRST: Duration = Duration::from_millis(20);
+const ASK_AGAIN_LAST: Duration = Duration::from_millis(500);
 
 /// Renders templates. Called off the writer, from a thread that may block.
 pub trait Evaluate: Send + Sync {
@@ -31,7 +35,7 @@ pub enum Delivery {
     Attempt {
         attempt: Attempt,
         run: RunId,
-        age: std::time::Duration,
+        age: Duration,
     },
     Stop(Lease),
 }
@@ -41,6 +45,9 @@ pub enum EngineError {
     /// Ask again: it may or may not have happened.
     #[error("the engine cannot answer now; ask again")]
     Unavailable,
+    /// As [`EngineError::Unavailable`], and it may take a while: the store cannot be used. The engine tries on.
+    #[error("{0}; ask again")]
+    Outage(StoreError),
     #[error("the engine has ended")]
     Ended,
 }
@@ -48,8 +55,10 @@ pub enum EngineError {
 /// Something to be done with the core between two batches, if there is one.
 type Look = Box<dyn FnOnce(Option<&Core>, Moment) + Send>;
 
+type Reply = oneshot::Sender<Result<Answer, EngineError>>;
+
 enum Request {
-    Command(Command, oneshot::Sender<Option<Answer>>),
+    Command(Command, Reply),
     Read(Look),
     Attach(Name, mpsc::UnboundedSender<Delivery>),
     ShutDown,
@@ -60,6 +69,7 @@ enum Request {
 pub struct Engine {
     requests: mpsc::UnboundedSender<Request>,
     entries: broadcast::Sender<Arc<Entry>>,
+    outage: watch::Receiver<Option<StoreError>>,
 }
 
 impl Engine {
@@ -72,6 +82,7 @@ impl Engine {
     ) -> Engine {
         let (requests, inbox) = mpsc::unbounded_channel();
         let (entries, _) = broadcast::channel(EVENTS_KEPT);
+        let (outage_teller, outage) = watch::channel(None);
         let (store_jobs, store_results) = store_thread(name.clone(), store);
         let shell = Shell {
             server: Server::new(name),
@@ -85,29 +96,49 @@ impl Engine {
             reader: Arc::new(Mutex::new(reader)),
             evaluator,
             entries: entries.clone(),
+            outage: outage_teller,
             internal: requests.clone(),
         };
         tokio::spawn(shell.run());
-        Engine { requests, entries }
+        Engine { requests, entries, outage }
     }
 
     /// Sends a command and waits until what it did is durable.
     pub async fn send(&self, command: Command) -> Result<Answer, EngineError> {
         let (reply, answer) = oneshot::channel();
         self.requests.send(Request::Command(command, reply)).map_err(|_| EngineError::Ended)?;
-        answer.await.map_err(|_| EngineError::Ended)?.ok_or(EngineError::Unavailable)
+        answer.await.map_err(|_| EngineError::Ended)?
     }
 
-    /// Like [`Engine::send`], but asks again until there is an answer. Only for commands that may be repeated.
+    /// Like [`Engine::send`], but asks again until there is an answer or the store cannot be used. Only for commands
+    /// that may be repeated.
     pub async fn insist(&self, command: Command) -> Result<Answer, EngineError> {
+        self.ask_again_if(command, |error| matches!(error, EngineError::Unavailable)).await
+    }
+
+    /// Like [`Engine::insist`], but waits for the store too.
+    pub async fn outlast(&self, command: Command) -> Result<Answer, EngineError> {
+        self.ask_again_if(command, |error| !matches!(error, EngineError::Ended)).await
+    }
+
+    async fn ask_again_if(
+        &self,
+        command: Command,
+        again: fn(&EngineError) -> bool,
+    ) -> Result<Answer, EngineError> {
+        let mut pause = ASK_AGAIN_FIRST;
         loop {
             match self.send(command.clone()).await {
-                Err(EngineError::Unavailable) => {
-                    tokio::time::sleep(std::time::Duration::from_millis(20)).await
-                }
+                Err(error) if again(&error) => tokio::time::sleep(pause).await,
                 other => return other,
             }
+            pause = (pause * 2).min(ASK_AGAIN_LAST);
         }
+    }
+
+    /// Why the store cannot be used, as long as it cannot.
+    pub fn outage(&self) -> watch::Receiver<Option<StoreError>> {
+        self.outage.clone()
     }
 
     /// Reads from the core, between two batches.
@@ -167,7 +198,7 @@ impl LocalClock {
     }
 
     fn instant(&self, at: Moment) -> Instant {
-        self.start + std::time::Duration::from(at.since(self.wall))
+        self.start + Duration::from(at.since(self.wall))
     }
 }
 
@@ -177,12 +208,13 @@ struct Shell {
     inbox: mpsc::UnboundedReceiver<Request>,
     store_jobs: std::sync::mpsc::Sender<Output>,
     store_results: mpsc::UnboundedReceiver<Input>,
-    tickets: BTreeMap<Ticket, oneshot::Sender<Option<Answer>>>,
+    tickets: BTreeMap<Ticket, Reply>,
     next_ticket: Ticket,
     workers: BTreeMap<Name, mpsc::UnboundedSender<Delivery>>,
     reader: Arc<Mutex<Box<dyn Reads>>>,
     evaluator: Arc<dyn Evaluate>,
     entries: broadcast::Sender<Arc<Entry>>,
+    outage: watch::Sender<Option<StoreError>>,
     /// For commands that follow from effects.
     internal: mpsc::UnboundedSender<Request>,
 }
@@ -225,7 +257,7 @@ impl Shell {
         self.handle(Input::Tick);
     }
 
-    fn take(&mut self, command: Command, reply: oneshot::Sender<Option<Answer>>) {
+    fn take(&mut self, command: Command, reply: Reply) {
         self.next_ticket += 1;
         self.tickets.insert(self.next_ticket, reply);
         self.handle(Input::Command { ticket: self.next_ticket, command });
@@ -234,6 +266,14 @@ impl Shell {
     fn handle(&mut self, input: Input) {
         let mut outputs = Vec::new();
         self.server.handle(input, self.clock.now(), &mut outputs);
+        // Told first, so that whoever is turned away because of it finds it told.
+        self.outage.send_if_modified(|told| {
+            let changed = told.as_ref() != self.server.outage();
+            if changed {
+                *told = self.server.outage().cloned();
+            }
+            changed
+        });
         for output in outputs {
             self.carry_out(output);
         }
@@ -243,7 +283,7 @@ impl Shell {
         match output {
             Output::Answer { ticket, answer } => {
                 if let Some(reply) = self.tickets.remove(&ticket) {
-                    let _ = reply.send(answer);
+                    let _ = reply.send(answer.ok_or_else(|| self.unavailable()));
                 }
             }
             Output::Written(entry) => {
@@ -256,6 +296,10 @@ impl Shell {
                 let _ = self.store_jobs.send(job);
             }
         }
+    }
+
+    fn unavailable(&self) -> EngineError {
+        self.server.outage().cloned().map_or(EngineError::Unavailable, EngineError::Outage)
     }
 
     fn effect(&mut self, effect: Effect) {
@@ -328,7 +372,12 @@ fn store_thread(
                     let _ = store.resign(term);
                     continue;
                 }
-                _ => continue,
+                Output::Reopen => {
+                    // If it cannot be opened, what is asked next fails and says why.
+                    let _ = store.reopen();
+                    continue;
+                }
+                Output::Answer { .. } | Output::Effect(_) | Output::Written(_) => continue,
             };
             if results.send(result).is_err() {
                 return;

@@ -44,6 +44,10 @@ pub enum What {
         error: Option<String>,
     },
     Wrote(String),
+    /// The store cannot be written, in words.
+    Outage(String),
+    /// It can be again.
+    OutageOver(String),
 }
 
 impl Event {
@@ -84,6 +88,8 @@ impl Event {
                 (tone(*state), text)
             }
             What::Wrote(text) => (Tone::Plain, text.clone()),
+            What::Outage(text) => (Tone::Bad, text.clone()),
+            What::OutageOver(text) => (Tone::Good, text.clone()),
         }
     }
 }

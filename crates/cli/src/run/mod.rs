@@ -45,18 +45,35 @@ pub async fn run(options: args::Run, quiet: bool) -> Result<Exit, Failure> {
     let (lines, logs) = mpsc::channel(LINES_WAITING);
     let mut local = open(store, options.slots, lines).await?;
     let failed = |error| Failure::local(&error, store);
-    local.declare(prepared.declare).await.map_err(failed)?;
-    let others = local.engine.read(|core, _| core.roots()).await.unwrap_or_default();
-    if !quiet && !others.is_empty() {
-        say(format!("note: {} not finished; the work goes on here too", unfinished(&others)));
-    }
     let entries = local.engine.subscribe();
-    let (id, node) =
-        local.submit(prepared.submission, prepared.tags, options.priority).await.map_err(failed)?;
-    let show = Show::choose(quiet, &prepared.flow, id);
-    let view = view::View::new(&prepared.flows, node);
-    let watch =
-        Watch { view, show, entries, logs, store, told: Default::default(), early: Default::default() };
+    let Prepared { declare, flows, flow, submission, tags } = prepared;
+    // A store that cannot be written now ends this at once: nothing has begun, so nothing is lost, and whoever
+    // called decides whether to wait. Once a run has begun, it is worth waiting for.
+    let submitted = async {
+        local.declare(declare).await?;
+        let others = local.engine.read(|core, _| core.roots()).await.unwrap_or_default();
+        if !quiet && !others.is_empty() {
+            say(format!("note: {} not finished; the work goes on here too", unfinished(&others)));
+        }
+        local.submit(submission, tags, options.priority).await
+    };
+    let (id, node) = tokio::select! {
+        submitted = submitted => submitted.map_err(failed)?,
+        () = interrupts.next() => return Ok(Exit::Interrupted),
+    };
+    let show = Show::choose(quiet, &flow, id);
+    let view = view::View::new(&flows, node);
+    let watch = Watch {
+        view,
+        show,
+        entries,
+        logs,
+        store,
+        told: Default::default(),
+        outage: local.engine.outage(),
+        behind: false,
+        early: Default::default(),
+    };
     let watched = watch.until_ended(&mut local, &mut interrupts).await?;
     let ended = local.ended(TaskId::node(node)).map_err(failed)?;
     let output = local.output(TaskId::node(node), false).map_err(failed)?;

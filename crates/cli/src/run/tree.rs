@@ -50,6 +50,10 @@ pub fn draw(view: &View, id: &str, frame: &Frame) -> Vec<Line> {
     let mut tree = Tree { view, frame, column: 0, logs: LOG_OF_ALL, rows: Vec::new() };
     tree.column = tree.widest(view.root, 1).min(NAME) + 4;
     tree.rows.push(Row { line: header(run, id, frame), weight: Weight::Open });
+    if let Some(outage) = &view.outage {
+        let line = Line::new().with(Tone::Bad, format!("  ! {outage}"));
+        tree.rows.push(Row { line, weight: Weight::Open });
+    }
     tree.steps(run, 1);
     fit(tree.rows, frame).into_iter().map(|line| line.clip(frame.width)).collect()
 }

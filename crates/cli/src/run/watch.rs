@@ -13,16 +13,16 @@ use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
-use tidegate::Local;
+use tidegate::{Local, LocalError};
 use tidegate_core::admission::LimitKey;
 use tidegate_core::explain::{Blocker, Explanation, brief};
 use tidegate_core::ids::{NodeId, TaskId};
 use tidegate_core::protocol::{Command, Write};
 use tidegate_core::state::State;
-use tidegate_store::Entry;
+use tidegate_store::{Entry, StoreError};
 use tidegate_worker::LogLine;
 use tokio::sync::broadcast::{self, error::RecvError};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::time::MissedTickBehavior;
 
 /// How often the store is asked whether the run has ended, whatever was or was not heard.
@@ -41,6 +41,10 @@ pub struct Watch<'a> {
     pub store: &'a Path,
     /// What each was last said to wait for.
     pub told: BTreeMap<NodeId, Option<LimitKey>>,
+    /// Why the store cannot be used, as long as it cannot.
+    pub outage: watch::Receiver<Option<StoreError>>,
+    /// Entries were missed, and the store could not be read since.
+    pub behind: bool,
     /// Lines of steps whose start was not heard of yet: a quick one writes before its commit is told.
     pub early: VecDeque<LogLine>,
 }
@@ -61,6 +65,10 @@ impl Watch<'_> {
         let mut check = tokio::time::interval(CHECK);
         let mut interrupted = false;
         while self.view.end().is_none() {
+            // What an interrupt asks for cannot be written, so nobody waits for it.
+            if interrupted && self.view.outage.is_some() {
+                return Err(self.give_up(local, interrupts).await);
+            }
             tokio::select! {
                 biased;
                 () = interrupts.next() => {
@@ -74,18 +82,18 @@ impl Watch<'_> {
                 Some(line) = self.logs.recv() => self.heard(line),
                 entry = self.entries.recv() => match entry {
                     Ok(entry) => self.committed(&entry),
-                    Err(RecvError::Lagged(_)) => self.reload(local)?,
+                    Err(RecvError::Lagged(_)) => {
+                        self.behind = true;
+                        self.catch_up(local)?;
+                    }
                     Err(RecvError::Closed) => return Err(self.abandoned(local)?),
                 },
+                Ok(()) = self.outage.changed() => self.outage_changed(local)?,
                 _ = pace.tick() => {
                     self.ask(local).await;
                     self.show.refresh(&self.view);
                 }
-                _ = check.tick() => {
-                    if local.ended(self.root()).map_err(|error| self.failed(&error))?.is_some() {
-                        self.reload(local)?;
-                    }
-                }
+                _ = check.tick() => self.catch_up(local)?,
             }
         }
         let state = self.view.end().unwrap_or(State::Failed);
@@ -97,7 +105,7 @@ impl Watch<'_> {
         TaskId::node(self.view.root)
     }
 
-    fn failed(&self, error: &tidegate::LocalError) -> Failure {
+    fn failed(&self, error: &LocalError) -> Failure {
         Failure::local(error, self.store)
     }
 
@@ -125,13 +133,49 @@ impl Watch<'_> {
         self.hear_again();
     }
 
-    /// Entries were missed: what is stored is what is so.
-    fn reload(&mut self, local: &mut Local) -> Result<(), Failure> {
-        let snapshot = local.snapshot().map_err(|error| self.failed(&error))?;
+    /// Says once that the store cannot be written, and once that it can again. What never passes ends the watch.
+    fn outage_changed(&mut self, local: &mut Local) -> Result<(), Failure> {
+        let why = self.outage.borrow_and_update().clone();
+        let path = self.store.display();
+        let what = match why {
+            Some(_) if self.view.outage.is_some() => return Ok(()),
+            Some(StoreError::Unusable(why) | StoreError::Unknown(why)) => {
+                What::Outage(format!("cannot write to {path}: {why}; trying again"))
+            }
+            Some(why) => return Err(Failure::store(&why, self.store)),
+            None => What::OutageOver(format!("{path} can be written again; the run goes on")),
+        };
+        let name = self.view.name(self.root()).unwrap_or_default();
+        self.show.tell(&Event { at: now(), name, what: what.clone() });
+        self.view.outage = match what {
+            What::Outage(text) => Some(text),
+            _ => None,
+        };
+        // Whether the last entry before it became durable was not told.
+        self.behind = true;
+        self.catch_up(local)
+    }
+
+    /// Reads what is stored if something was missed, or if the run has ended unheard. A store that cannot be read
+    /// now is read later.
+    fn catch_up(&mut self, local: &mut Local) -> Result<(), Failure> {
+        match self.reload(local) {
+            Err(LocalError::Store(error)) if error.may_pass() => Ok(()),
+            result => result.map_err(|error| Failure::local(&error, self.store)),
+        }
+    }
+
+    fn reload(&mut self, local: &mut Local) -> Result<(), LocalError> {
+        let root = self.root();
+        let ended = local.ended(root)?;
+        if ended.is_none() && !self.behind {
+            return Ok(());
+        }
+        let snapshot = local.snapshot()?;
+        self.behind = false;
         self.view.reload(&snapshot);
         self.hear_again();
-        let root = self.root();
-        if let Some(ended) = local.ended(root).map_err(|error| self.failed(&error))? {
+        if let Some(ended) = ended {
             let (state, error, at) = (ended.state, ended.error, snapshot.now);
             let event = self.view.apply(&Write::Ended { task: root, state, output: None, error, at });
             event.iter().for_each(|event| self.show.tell(event));
@@ -154,7 +198,23 @@ impl Watch<'_> {
         let engine = local.engine.clone();
         let root = self.root();
         // Its end is heard like that of any run; a run that has ended meanwhile needs no cancelling.
-        tokio::spawn(async move { engine.insist(Command::Cancel(root)).await });
+        tokio::spawn(async move { engine.outlast(Command::Cancel(root)).await });
+    }
+
+    /// The run cannot be cancelled; what runs here can be stopped, and whoever cannot wait interrupts again.
+    async fn give_up(self, local: &mut Local, interrupts: &mut Interrupts) -> Failure {
+        tokio::select! {
+            () = local.stop_work() => {}
+            () = interrupts.next() => return self.kill(),
+        }
+        let why = self.outage.borrow().clone();
+        let why = why.map_or_else(String::new, |why| format!(" ({why})"));
+        self.show.finish(&self.view);
+        let sentence = format!("what was running has been stopped, but the run is not cancelled{why}");
+        Failure::new("interrupted", sentence)
+            .at(self.store.display())
+            .help("`tidegate run` with the same store goes on with it")
+            .exit(Exit::Interrupted)
     }
 
     /// The process ends at once; with it the pipe to the guardian closes, which ends all that runs.
