@@ -3,9 +3,11 @@
 //! - [`prepare`]: from a file and arguments to something to submit
 //! - [`view`]: what is known of the run, kept up to date by [`apply`]; [`event`]: what there is to tell
 //! - [`tree`]: the picture; [`screen`]: where it is painted; [`show`]: which of the ways to tell is used
+//! - [`backlog`]: what was written and has not been shown yet
 //! - [`watch`]: waits for the end, [`interrupts`] included
 
 mod apply;
+mod backlog;
 mod event;
 mod interrupts;
 mod prepare;
@@ -20,6 +22,7 @@ mod watch;
 use crate::args;
 use crate::failure::{Exit, Failure};
 use crate::out::{print, say};
+use backlog::Backlog;
 use event::state_of;
 use interrupts::Interrupts;
 use prepare::Prepared;
@@ -30,20 +33,15 @@ use std::sync::Arc;
 use tidegate::{Local, Options};
 use tidegate_core::ids::{RunId, TaskId};
 use tidegate_core::state::State;
-use tidegate_worker::{Functions, GuardianCommand, LogLine};
-use tokio::sync::mpsc;
+use tidegate_worker::{Functions, GuardianCommand};
 use watch::{Watch, Watched};
-
-/// Lines of output that may wait to be shown; a program that writes faster than that loses some here, not in
-/// its result.
-const LINES_WAITING: usize = 10_000;
 
 pub async fn run(options: args::Run, quiet: bool) -> Result<Exit, Failure> {
     let prepared = Prepared::read(&options)?;
     let mut interrupts = Interrupts::listen()?;
     let store = options.store.path.as_path();
-    let (lines, logs) = mpsc::channel(LINES_WAITING);
-    let mut local = open(store, options.slots, lines).await?;
+    let backlog = Arc::new(Backlog::default());
+    let mut local = open(store, options.slots, backlog.clone()).await?;
     let failed = |error| Failure::local(&error, store);
     let entries = local.engine.subscribe();
     let Prepared { declare, flows, flow, submission, tags } = prepared;
@@ -61,18 +59,18 @@ pub async fn run(options: args::Run, quiet: bool) -> Result<Exit, Failure> {
         submitted = submitted => submitted.map_err(failed)?,
         () = interrupts.next() => return Ok(Exit::Interrupted),
     };
+    backlog.keep_only(id);
     let show = Show::choose(quiet, &flow, id);
     let view = view::View::new(&flows, node);
     let watch = Watch {
         view,
         show,
         entries,
-        logs,
+        backlog,
         store,
         told: Default::default(),
         outage: local.engine.outage(),
         behind: false,
-        early: Default::default(),
     };
     let watched = watch.until_ended(&mut local, &mut interrupts).await?;
     let ended = local.ended(TaskId::node(node)).map_err(failed)?;
@@ -89,7 +87,7 @@ pub async fn run(options: args::Run, quiet: bool) -> Result<Exit, Failure> {
     conclude(id, state, ended.and_then(|ended| ended.error), interrupted)
 }
 
-async fn open(path: &Path, slots: Option<u32>, lines: mpsc::Sender<LogLine>) -> Result<Local, Failure> {
+async fn open(path: &Path, slots: Option<u32>, backlog: Arc<Backlog>) -> Result<Local, Failure> {
     let unusable = |error: std::io::Error| {
         Failure::new("store", format!("the store's directory cannot be made: {error}")).at(path.display())
     };
@@ -100,7 +98,7 @@ async fn open(path: &Path, slots: Option<u32>, lines: mpsc::Sender<LogLine>) -> 
         .map_err(|error| Failure::new("binary", format!("this very program cannot be found: {error}")))?;
     let options = Options {
         guardian: GuardianCommand { program, args: vec![args::GUARDIAN.to_owned()] },
-        logs: Arc::new(move |line| drop(lines.try_send(line))),
+        logs: Arc::new(move |line| backlog.push(line)),
         functions: Functions::default(),
         slots,
     };

@@ -174,7 +174,8 @@ impl View {
         Some(name)
     }
 
-    fn has_started(&self, task: TaskId) -> bool {
+    /// Whether the start of its attempt is known.
+    pub fn has_started(&self, task: TaskId) -> bool {
         let step = self.place(task.node).and_then(|(run, index)| self.runs.get(&run)?.steps.get(index));
         step.is_some_and(|step| match (task.index(), &step.items) {
             (Some(index), Some(items)) => items.has_started(index),

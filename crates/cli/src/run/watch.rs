@@ -3,13 +3,14 @@
 //! The engine tells what it has committed. Whoever listens too slowly misses some, so the store has the last
 //! word: it is read again after a gap, and asked now and then whether the run has ended.
 
+use super::backlog::{Backlog, Taken};
 use super::event::{Event, What};
 use super::interrupts::Interrupts;
 use super::show::{Show, waits};
 use super::view::View;
 use crate::failure::{Exit, Failure};
 use crate::time::now;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,24 +21,22 @@ use tidegate_core::ids::{NodeId, TaskId};
 use tidegate_core::protocol::{Command, Write};
 use tidegate_core::state::State;
 use tidegate_store::{Entry, StoreError};
-use tidegate_worker::LogLine;
 use tokio::sync::broadcast::{self, error::RecvError};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::watch;
 use tokio::time::MissedTickBehavior;
 
 /// How often the store is asked whether the run has ended, whatever was or was not heard.
 const CHECK: Duration = Duration::from_secs(2);
 /// Tasks asked about at once: an explanation looks at everything open.
 const ASKED: usize = 24;
-
-/// Lines kept for steps that are not known yet; of tasks of other runs nothing is ever known.
-const EARLY: usize = 1_000;
+/// Lines of each attempt that are shown before anything else gets its turn.
+const LINES_AT_ONCE: usize = 100;
 
 pub struct Watch<'a> {
     pub view: View,
     pub show: Show,
     pub entries: broadcast::Receiver<Arc<Entry>>,
-    pub logs: mpsc::Receiver<LogLine>,
+    pub backlog: Arc<Backlog>,
     pub store: &'a Path,
     /// What each was last said to wait for.
     pub told: BTreeMap<NodeId, Option<LimitKey>>,
@@ -45,8 +44,6 @@ pub struct Watch<'a> {
     pub outage: watch::Receiver<Option<StoreError>>,
     /// Entries were missed, and the store could not be read since.
     pub behind: bool,
-    /// Lines of steps whose start was not heard of yet: a quick one writes before its commit is told.
-    pub early: VecDeque<LogLine>,
 }
 
 pub struct Watched {
@@ -64,6 +61,7 @@ impl Watch<'_> {
         pace.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut check = tokio::time::interval(CHECK);
         let mut interrupted = false;
+        let backlog = self.backlog.clone();
         while self.view.end().is_none() {
             // What an interrupt asks for cannot be written, so nobody waits for it.
             if interrupted && self.view.outage.is_some() {
@@ -78,8 +76,6 @@ impl Watch<'_> {
                     interrupted = true;
                     self.cancel(local);
                 }
-                // What a step wrote comes before its end.
-                Some(line) = self.logs.recv() => self.heard(line),
                 entry = self.entries.recv() => match entry {
                     Ok(entry) => self.committed(&entry),
                     Err(RecvError::Lagged(_)) => {
@@ -88,6 +84,7 @@ impl Watch<'_> {
                     }
                     Err(RecvError::Closed) => return Err(self.abandoned(local)?),
                 },
+                () = backlog.arrived() => self.show_lines(LINES_AT_ONCE, |_| true),
                 Ok(()) = self.outage.changed() => self.outage_changed(local)?,
                 _ = pace.tick() => {
                     self.ask(local).await;
@@ -96,6 +93,7 @@ impl Watch<'_> {
                 _ = check.tick() => self.catch_up(local)?,
             }
         }
+        self.show_lines(usize::MAX, |_| true);
         let state = self.view.end().unwrap_or(State::Failed);
         self.show.finish(&self.view);
         Ok(Watched { state, interrupted })
@@ -109,28 +107,33 @@ impl Watch<'_> {
         Failure::local(error, self.store)
     }
 
-    fn heard(&mut self, line: LogLine) {
-        match self.view.heard(line.lease.task, &line.text) {
-            Some(name) => self.show.tell(&Event { at: now(), name, what: What::Wrote(line.text) }),
-            None if self.early.len() < EARLY => self.early.push_back(line),
-            None => {}
-        }
-    }
-
-    /// Something has started: what it wrote may have come before.
-    fn hear_again(&mut self) {
-        for line in std::mem::take(&mut self.early) {
-            self.heard(line);
+    /// Shows what tasks wrote whose start was heard of: a quick one writes before its commit is told.
+    fn show_lines(&mut self, most: usize, of: impl Fn(TaskId) -> bool) {
+        for Taken { task, missed, lines } in
+            self.backlog.take(most, |task| of(task) && self.view.has_started(task))
+        {
+            if let (Some(first), Some(name)) = (lines.first().filter(|_| missed > 0), self.view.name(task)) {
+                self.show.tell(&Event { at: first.at, name, what: What::NotShown(missed) });
+            }
+            for line in lines {
+                if let Some(name) = self.view.heard(task, &line.text) {
+                    self.show.tell(&Event { at: line.at, name, what: What::Wrote(line.text) });
+                }
+            }
         }
     }
 
     fn committed(&mut self, entry: &Entry) {
         for write in &entry.writes {
+            // What an attempt wrote comes before its end, and has arrived before it.
+            if let Write::Ended { task: over, .. } | Write::Moved { task: over, .. } = write {
+                self.show_lines(usize::MAX, |task| task == *over);
+            }
             if let Some(event) = self.view.apply(write) {
                 self.show.tell(&event);
             }
         }
-        self.hear_again();
+        self.show_lines(LINES_AT_ONCE, |_| true);
     }
 
     /// Says once that the store cannot be written, and once that it can again. What never passes ends the watch.
@@ -174,7 +177,7 @@ impl Watch<'_> {
         let snapshot = local.snapshot()?;
         self.behind = false;
         self.view.reload(&snapshot);
-        self.hear_again();
+        self.show_lines(LINES_AT_ONCE, |_| true);
         if let Some(ended) = ended {
             let (state, error, at) = (ended.state, ended.error, snapshot.now);
             let event = self.view.apply(&Write::Ended { task: root, state, output: None, error, at });

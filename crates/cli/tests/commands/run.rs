@@ -62,6 +62,38 @@ steps:
     golden("failing", &outcome.stderr);
 }
 
+/// The quick ones write while the noisy one does: it has begun, and ends after them.
+#[test]
+fn a_noisy_step_hides_no_lines_of_quick_ones_and_its_own_are_counted() {
+    let flow = r#"
+flow: noisy
+steps:
+  noisy: { run: [sh, -c, "seq 1 60000; cat go; seq 60001 120000"] }
+  quick: { with_items: "{{ range(20) }}", concurrency: 1, run: [echo, "quick {{ item }}"] }
+  go: { after: [quick], run: [sh, -c, "echo > go"] }
+"#;
+    let test = Test::new().file("noisy.yaml", flow).args(["run", "noisy.yaml", "--slots", "2"]);
+    let _go = test.pipe("go");
+    let said = test.run().stderr;
+    for item in 0..20 {
+        assert!(said.contains(&format!("| quick {item}\n")), "item {item}");
+    }
+    let noisy = said.lines().filter(|line| line.split_whitespace().nth(1) == Some("noisy"));
+    let (mut shown, mut hidden) = (0, 0);
+    for line in noisy {
+        let words: Vec<&str> = line.split_whitespace().skip(2).collect();
+        match words[..] {
+            ["|", number] => {
+                shown += 1;
+                assert_eq!(number.parse(), Ok(shown + hidden), "every gap is told");
+            }
+            ["…", count, "lines", "not", "shown"] => hidden += count.parse::<u32>().unwrap(),
+            _ => {}
+        }
+    }
+    assert_eq!(shown + hidden, 120_000);
+}
+
 #[test]
 fn an_invalid_file_is_refused_with_all_its_errors() {
     let flow = "flow: broken\nsteps:\n  one: { rnu: [echo] }\n  two: { after: [oen], run: [echo], pools: { db: 1 } }\n";
