@@ -22,7 +22,11 @@ pub enum Exit {
     Refused = 4,
     /// The store or engine cannot be reached.
     Unreachable = 5,
+    /// What was asked for is there, but stdout did not take it.
+    NotWritten = 6,
     Interrupted = 130,
+    /// The reader of stdout went away before it had everything: what a shell shows for SIGPIPE.
+    ReaderGone = 141,
 }
 
 impl From<Exit> for ExitCode {
@@ -47,12 +51,18 @@ enum Text {
     },
     /// All errors of a file, drawn with their places.
     Drawn(Box<Diagnostics>),
+    /// The exit code says it.
+    Nothing,
 }
 
 impl Failure {
     pub fn new(code: &'static str, sentence: impl Into<String>) -> Failure {
         let text = Text::Said { code, sentence: sentence.into(), place: None, help: None };
         Failure { exit: Exit::Unreachable, text }
+    }
+
+    pub fn quiet(exit: Exit) -> Failure {
+        Failure { exit, text: Text::Nothing }
     }
 
     pub fn exit(mut self, exit: Exit) -> Failure {
@@ -100,7 +110,9 @@ impl Failure {
 
     /// Says it on stderr.
     pub fn report(&self) {
-        say(self.to_string().trim_end());
+        if !matches!(self.text, Text::Nothing) {
+            say(self.to_string().trim_end());
+        }
     }
 }
 
@@ -114,6 +126,7 @@ impl From<Diagnostics> for Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (code, sentence, place, help) = match &self.text {
+            Text::Nothing => return Ok(()),
             Text::Drawn(diagnostics) => return f.write_str(&diagnostics.render(true)),
             Text::Said { code, sentence, place, help } => (code, sentence, place, help),
         };

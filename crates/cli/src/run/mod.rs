@@ -82,7 +82,7 @@ pub async fn run(options: args::Run, quiet: bool) -> Result<Exit, Failure> {
     }
     let Watched { state, interrupted } = watched;
     if state == State::Succeeded {
-        outputs(&output, options.output);
+        outputs(&output, options.output)?;
     }
     conclude(id, state, ended.and_then(|ended| ended.error), interrupted)
 }
@@ -114,7 +114,7 @@ fn unfinished(runs: &[RunId]) -> String {
 }
 
 /// The run's outputs on stdout.
-fn outputs(output: &Json, form: args::Output) {
+fn outputs(output: &Json, form: args::Output) -> Result<(), Failure> {
     let values = output.as_object().cloned().unwrap_or_default();
     if form == args::Output::Json {
         return print(Json::Object(values));
@@ -123,9 +123,10 @@ fn outputs(output: &Json, form: args::Output) {
     for (name, value) in &values {
         let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         let mut lines = text.trim_end().lines();
-        print(format!("{name:<width$}  {}", lines.next().unwrap_or_default()));
-        lines.for_each(|line| print(format!("{:<width$}  {line}", "")));
+        print(format!("{name:<width$}  {}", lines.next().unwrap_or_default()))?;
+        lines.try_for_each(|line| print(format!("{:<width$}  {line}", "")))?;
     }
+    Ok(())
 }
 
 fn conclude(id: RunId, state: State, error: Option<String>, interrupted: bool) -> Result<Exit, Failure> {

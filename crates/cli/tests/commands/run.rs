@@ -68,7 +68,7 @@ fn a_noisy_step_hides_no_lines_of_quick_ones_and_its_own_are_counted() {
     let flow = r#"
 flow: noisy
 steps:
-  noisy: { run: [sh, -c, "seq 1 60000; cat go; seq 60001 120000"] }
+  noisy: { run: [sh, -c, "seq 1 60000; read line < go; seq 60001 120000"] }
   quick: { with_items: "{{ range(20) }}", concurrency: 1, run: [echo, "quick {{ item }}"] }
   go: { after: [quick], run: [sh, -c, "echo > go"] }
 "#;
@@ -92,6 +92,26 @@ steps:
         }
     }
     assert_eq!(shown + hidden, 120_000);
+}
+
+#[test]
+fn outputs_that_cannot_be_written_are_an_error() {
+    let flow = "flow: small\nsteps: { one: { run: [echo] } }\noutputs: { a: 1 }\n";
+    let test = Test::new().file("small.yaml", flow).args(["run", "small.yaml", "-q", "-o", "json"]).status(6);
+    let mut command = test.command();
+    command.stdout(std::fs::File::options().write(true).open("/dev/full").unwrap());
+    golden("output-not-written", &test.run_as(command).stderr);
+}
+
+#[test]
+fn a_reader_that_has_gone_away_is_no_success_and_no_news() {
+    let flow = "flow: small\nsteps: { one: { run: [echo] } }\noutputs: { a: 1 }\n";
+    let test = Test::new().file("small.yaml", flow).args(["run", "small.yaml", "-q"]).status(141);
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut command = test.command();
+    command.stdout(writer);
+    assert_eq!(test.run_as(command).stderr, "");
 }
 
 #[test]
