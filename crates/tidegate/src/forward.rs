@@ -27,7 +27,7 @@ impl Forward {
     /// Until the worker is gone.
     pub async fn run(engine: Engine, worker: Name, incarnation: u64, end: EngineEnd) {
         let EngineEnd { to_worker, mut from_worker } = end;
-        tokio::spawn(deliver(engine.attach(worker.clone()), to_worker.clone()));
+        tokio::spawn(deliver(engine.attach(worker.clone(), incarnation), to_worker.clone()));
         let mut forward = Forward { engine, worker, incarnation, to_worker, joined: None };
         while let Some(message) = from_worker.recv().await {
             // Joining comes first and leaving last; everything between may overtake.
