@@ -7,7 +7,7 @@ use tidegate_core::protocol::{Answer, Command, Finish, Heartbeat, Join, Leave, O
 use tidegate_core::time::Moment;
 use tidegate_engine::{Delivery, Engine};
 use tidegate_worker::{EngineEnd, ToEngine, ToWorker};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
 /// What a worker says again by itself is not tried for longer: in an outage there would be more and more of it.
 const SAID_AGAIN: Duration = Duration::from_secs(10);
@@ -24,8 +24,15 @@ pub(crate) struct Forward {
 }
 
 impl Forward {
-    /// Until the worker is gone.
-    pub async fn run(engine: Engine, worker: Name, incarnation: u64, end: EngineEnd) {
+    /// Until the worker is gone. Says when it has joined.
+    pub async fn run(
+        engine: Engine,
+        worker: Name,
+        incarnation: u64,
+        end: EngineEnd,
+        has_joined: oneshot::Sender<()>,
+    ) {
+        let mut has_joined = Some(has_joined);
         let EngineEnd { to_worker, mut from_worker } = end;
         tokio::spawn(deliver(engine.attach(worker.clone(), incarnation), to_worker.clone()));
         let mut forward = Forward { engine, worker, incarnation, to_worker, joined: None };
@@ -36,6 +43,8 @@ impl Forward {
                     let join = forward.join(join);
                     forward.joined = Some(join.clone());
                     forward.tell(Command::Join(join)).await;
+                    // Nobody may be waiting for it.
+                    has_joined.take().map(|told| told.send(()));
                 }
                 ToEngine::Leave => {
                     let (worker, incarnation) = (forward.worker.clone(), incarnation);

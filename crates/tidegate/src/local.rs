@@ -11,6 +11,7 @@ use tidegate_core::protocol::{Answer, Command, Declare, Refusal, Snapshot, Submi
 use tidegate_engine::{Engine, EngineError};
 use tidegate_store::{Ended, Reads, SqliteStore, StoreError};
 use tidegate_worker::{Control, Functions, GuardianCommand, LogSink, Settings, Worker};
+use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 #[derive(Debug, Error)]
@@ -63,11 +64,18 @@ impl Local {
         let worker = Worker::new(settings);
         let control = worker.control();
         let (link, end) = tidegate_worker::link();
-        tokio::spawn(Forward::run(engine.clone(), Name::new(WORKER), incarnation, end));
+        let (told, has_joined) = oneshot::channel();
+        tokio::spawn(Forward::run(engine.clone(), Name::new(WORKER), incarnation, end, told));
         let worker_done = tokio::spawn(async move {
             // It ends when it was shut down, or when the engine is gone; there is nobody left to tell.
             let _ = worker.run(link).await;
         });
+        // What is submitted before there is a worker would wait for it, and say so. Without a store there is none.
+        let mut outage = engine.outage();
+        tokio::select! {
+            _ = has_joined => {}
+            _ = outage.wait_for(Option::is_some) => {}
+        }
         Ok(Local { engine, worker: control, worker_done, reader: Box::new(reader) })
     }
 

@@ -1,6 +1,6 @@
 //! `tidegate run`: an engine and a worker in this process, one run submitted to them, and a picture of it.
 //!
-//! - [`prepare`]: from a file and arguments to something to submit
+//! - [`prepare`]: from a file and arguments to something to submit; [`leftover`]: what was left open
 //! - [`view`]: what is known of the run, kept up to date by [`apply`]; [`event`]: what there is to tell
 //! - [`tree`]: the picture; [`screen`]: where it is painted; [`show`]: which of the ways to tell is used
 //! - [`backlog`]: what was written and has not been shown yet
@@ -10,6 +10,7 @@ mod apply;
 mod backlog;
 mod event;
 mod interrupts;
+mod leftover;
 mod prepare;
 mod screen;
 mod show;
@@ -25,53 +26,43 @@ use crate::out::{print, say};
 use backlog::Backlog;
 use event::state_of;
 use interrupts::Interrupts;
+use leftover::OpenRun;
 use prepare::Prepared;
 use serde_json::Value as Json;
 use show::Show;
 use std::path::Path;
 use std::sync::Arc;
-use tidegate::{Local, Options};
+use tidegate::{Local, LocalError, Options};
 use tidegate_core::ids::{RunId, TaskId};
+use tidegate_core::protocol::Refusal;
 use tidegate_core::state::State;
 use tidegate_worker::{Functions, GuardianCommand};
+use view::View;
 use watch::{Watch, Watched};
 
 pub async fn run(options: args::Run, quiet: bool) -> Result<Exit, Failure> {
-    let prepared = Prepared::read(&options)?;
+    let target = match &options.file {
+        Some(file) if !options.resume => Target::New(Box::new(Prepared::read(file, &options)?)),
+        file => Target::Left(OpenRun::newest(file.as_deref(), &options)?),
+    };
     let mut interrupts = Interrupts::listen()?;
     let store = options.store.path.as_path();
     let backlog = Arc::new(Backlog::default());
     let mut local = open(store, options.slots, backlog.clone()).await?;
     let failed = |error| Failure::local(&error, store);
     let entries = local.engine.subscribe();
-    let Prepared { declare, flows, flow, submission, tags } = prepared;
-    // A store that cannot be written now ends this at once: nothing has begun, so nothing is lost, and whoever
-    // called decides whether to wait. Once a run has begun, it is worth waiting for.
-    let submitted = async {
-        local.declare(declare).await?;
-        let others = local.engine.read(|core, _| core.roots()).await.unwrap_or_default();
-        if !quiet && !others.is_empty() {
-            say(format!("note: {} not finished; the work goes on here too", unfinished(&others)));
-        }
-        local.submit(submission, tags, options.priority).await
-    };
-    let (id, node) = tokio::select! {
-        submitted = submitted => submitted.map_err(failed)?,
+    // What happened between a look at the store and now was not heard.
+    let behind = matches!(target, Target::Left(_));
+    let begun = tokio::select! {
+        begun = begin(target, &mut local, &options, quiet) => begun?,
         () = interrupts.next() => return Ok(Exit::Interrupted),
     };
+    let OpenRun { id, flow, view } = begun;
+    let node = view.root;
     backlog.keep_only(id);
     let show = Show::choose(quiet, &flow, id);
-    let view = view::View::new(&flows, node);
-    let watch = Watch {
-        view,
-        show,
-        entries,
-        backlog,
-        store,
-        told: Default::default(),
-        outage: local.engine.outage(),
-        behind: false,
-    };
+    let (told, outage) = (Default::default(), local.engine.outage());
+    let watch = Watch { view, show, entries, backlog, store: &options.store, told, outage, behind };
     let watched = watch.until_ended(&mut local, &mut interrupts).await?;
     let ended = local.ended(TaskId::node(node)).map_err(failed)?;
     let output = local.output(TaskId::node(node), false).map_err(failed)?;
@@ -85,6 +76,47 @@ pub async fn run(options: args::Run, quiet: bool) -> Result<Exit, Failure> {
         outputs(&output, options.output)?;
     }
     conclude(id, state, ended.and_then(|ended| ended.error), interrupted)
+}
+
+/// What is to be watched to its end.
+enum Target {
+    New(Box<Prepared>),
+    Left(OpenRun),
+}
+
+/// Submits what is new, and tells what else there is. A store that cannot be written now ends this at once: nothing
+/// has begun, so nothing is lost, and whoever called decides whether to wait. Once a run has begun, it is worth
+/// waiting for.
+async fn begin(
+    target: Target,
+    local: &mut Local,
+    options: &args::Run,
+    quiet: bool,
+) -> Result<OpenRun, Failure> {
+    let failed = |error| Failure::local(&error, &options.store.path);
+    let snapshot = local.snapshot().map_err(failed)?;
+    let mut others: Vec<RunId> = leftover::open_runs(&snapshot).map(|(id, _, _)| id).collect();
+    if let Target::Left(left) = &target {
+        others.retain(|id| *id != left.id);
+    }
+    let resume = options.store.resume();
+    if !quiet && !others.is_empty() {
+        say(format!("note: {} not finished; `{resume}` finishes the newest", unfinished(&others)));
+    }
+    let prepared = match target {
+        Target::New(prepared) => *prepared,
+        Target::Left(left) => return Ok(left),
+    };
+    let Prepared { declare, flows, flow, submission, tags } = prepared;
+    local.declare(declare).await.map_err(failed)?;
+    let submitted = local.submit(submission, tags, options.priority).await;
+    let (id, node) = submitted.map_err(|error| match (&error, others.as_slice()) {
+        (LocalError::Refused(Refusal::Busy { .. }), [.., newest]) => {
+            failed(error).help(format!("{newest} was left open in this store; `{resume}` finishes it"))
+        }
+        _ => failed(error),
+    })?;
+    Ok(OpenRun { id, flow, view: View::new(&flows, node) })
 }
 
 async fn open(path: &Path, slots: Option<u32>, backlog: Arc<Backlog>) -> Result<Local, Failure> {

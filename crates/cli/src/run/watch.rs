@@ -8,10 +8,10 @@ use super::event::{Event, What};
 use super::interrupts::Interrupts;
 use super::show::{Show, waits};
 use super::view::View;
+use crate::args;
 use crate::failure::{Exit, Failure};
 use crate::time::now;
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use tidegate::{Local, LocalError};
@@ -37,7 +37,7 @@ pub struct Watch<'a> {
     pub show: Show,
     pub entries: broadcast::Receiver<Arc<Entry>>,
     pub backlog: Arc<Backlog>,
-    pub store: &'a Path,
+    pub store: &'a args::Store,
     /// What each was last said to wait for.
     pub told: BTreeMap<NodeId, Option<LimitKey>>,
     /// Why the store cannot be used, as long as it cannot.
@@ -104,7 +104,7 @@ impl Watch<'_> {
     }
 
     fn failed(&self, error: &LocalError) -> Failure {
-        Failure::local(error, self.store)
+        Failure::local(error, &self.store.path)
     }
 
     /// Shows what tasks wrote whose start was heard of: a quick one writes before its commit is told.
@@ -139,13 +139,13 @@ impl Watch<'_> {
     /// Says once that the store cannot be written, and once that it can again. What never passes ends the watch.
     fn outage_changed(&mut self, local: &mut Local) -> Result<(), Failure> {
         let why = self.outage.borrow_and_update().clone();
-        let path = self.store.display();
+        let path = self.store.path.display();
         let what = match why {
             Some(_) if self.view.outage.is_some() => return Ok(()),
             Some(StoreError::Unusable(why) | StoreError::Unknown(why)) => {
                 What::Outage(format!("cannot write to {path}: {why}; trying again"))
             }
-            Some(why) => return Err(Failure::store(&why, self.store)),
+            Some(why) => return Err(Failure::store(&why, &self.store.path)),
             None => What::OutageOver(format!("{path} can be written again; the run goes on")),
         };
         let name = self.view.name(self.root()).unwrap_or_default();
@@ -164,7 +164,7 @@ impl Watch<'_> {
     fn catch_up(&mut self, local: &mut Local) -> Result<(), Failure> {
         match self.reload(local) {
             Err(LocalError::Store(error)) if error.may_pass() => Ok(()),
-            result => result.map_err(|error| Failure::local(&error, self.store)),
+            result => result.map_err(|error| Failure::local(&error, &self.store.path)),
         }
     }
 
@@ -192,9 +192,9 @@ impl Watch<'_> {
         Ok(match ended {
             Some(_) => Failure::new("engine", "the engine ended with the run"),
             None => Failure::new("engine", "the engine ended before the run did")
-                .help("`tidegate run` with the same store goes on with it"),
+                .help(format!("`{}` goes on with it", self.store.resume())),
         }
-        .at(self.store.display()))
+        .at(self.store.path.display()))
     }
 
     fn cancel(&self, local: &Local) {
@@ -215,8 +215,8 @@ impl Watch<'_> {
         self.show.finish(&self.view);
         let sentence = format!("what was running has been stopped, but the run is not cancelled{why}");
         Failure::new("interrupted", sentence)
-            .at(self.store.display())
-            .help("`tidegate run` with the same store goes on with it")
+            .at(self.store.path.display())
+            .help(format!("`{}` goes on with it", self.store.resume()))
             .exit(Exit::Interrupted)
     }
 

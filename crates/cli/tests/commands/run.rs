@@ -182,8 +182,46 @@ fn after_a_crash_nothing_is_left_and_the_store_goes_on() {
     held.until_gone();
     run.finish();
     let outcome = test.args(["run", "other.yaml"]).run();
-    assert!(outcome.stderr.contains("is not finished; the work goes on here too"), "{}", outcome.stderr);
+    let told = "is not finished; `tidegate run --resume` finishes the newest";
+    assert!(outcome.stderr.contains(told), "{}", outcome.stderr);
     assert!(outcome.stderr.contains("other"), "{}", outcome.stderr);
+}
+
+#[test]
+fn a_run_that_was_left_open_is_finished_by_resume() {
+    let flow = r#"
+flow: single
+concurrency: 1
+when_busy: reject
+inputs: { name: { type: string, required: true } }
+steps:
+  one: { run: [sh, -c, "exec 3>alive; echo ready; test -e finish || exec sleep 1000"] }
+  two: { after: [one], run: [echo, "{{ inputs.name }}"] }
+outputs: { said: "{{ steps.two.output.stdout }}" }
+"#;
+    let test = Test::new().file("single.yaml", flow);
+    let test = test.file("other.yaml", "flow: other\nsteps: { one: { run: [echo] } }\n");
+    let test = test.args(["run", "single.yaml", "-i", "name=Ada"]).status(-1);
+    let alive = test.pipe("alive");
+    let mut run = test.start();
+    let held = alive.held();
+    run.until("| ready");
+    run.signal(Signal::KILL);
+    held.until_gone();
+    run.finish();
+
+    let test = test.args(["run", "single.yaml", "-q", "-i", "name=Bob"]).status(4);
+    golden("refused-for-a-leftover", &test.run().stderr);
+    let test = test.args(["run", "other.yaml", "--resume"]).status(3);
+    golden("resume-other-flow", &test.run().stderr);
+
+    std::fs::remove_file(test.path("alive")).unwrap();
+    let test = test.file("finish", "").args(["run", "--resume", "single.yaml", "-o", "json"]);
+    let outcome = test.run();
+    assert_eq!(outcome.stdout, "{\"said\":\"Ada\\n\"}\n");
+    assert!(outcome.stderr.contains("✓ one") && outcome.stderr.contains("✓ two"), "{}", outcome.stderr);
+    let test = test.args(["run", "--resume"]).status(3);
+    golden("resume-nothing", &test.run().stderr);
 }
 
 #[test]

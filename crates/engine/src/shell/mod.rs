@@ -141,9 +141,12 @@ impl Engine {
         loop {
             match self.send(command.clone()).await {
                 Err(error) if again(&error) => tokio::time::sleep(pause).await,
-                other => return other,
+                answer => return answer,
             }
-            pause = (pause * 2).min(ASK_AGAIN_LAST);
+            // Who begins to lead does so in a moment; a disk stays full for longer.
+            if self.outage.borrow().is_some() {
+                pause = (pause * 2).min(ASK_AGAIN_LAST);
+            }
         }
     }
 
