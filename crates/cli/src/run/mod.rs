@@ -43,7 +43,7 @@ use watch::{Watch, Watched};
 pub async fn run(options: args::Run, quiet: bool) -> Result<Exit, Failure> {
     let target = match &options.file {
         Some(file) if !options.resume => Target::New(Box::new(Prepared::read(file, &options)?)),
-        file => Target::Left(OpenRun::newest(file.as_deref(), &options)?),
+        file => Target::Left(Box::new(OpenRun::newest(file.as_deref(), &options)?)),
     };
     let mut interrupts = Interrupts::listen()?;
     let store = options.store.path.as_path();
@@ -81,7 +81,7 @@ pub async fn run(options: args::Run, quiet: bool) -> Result<Exit, Failure> {
 /// What is to be watched to its end.
 enum Target {
     New(Box<Prepared>),
-    Left(OpenRun),
+    Left(Box<OpenRun>),
 }
 
 /// Submits what is new, and tells what else there is. A store that cannot be written now ends this at once: nothing
@@ -105,7 +105,7 @@ async fn begin(
     }
     let prepared = match target {
         Target::New(prepared) => *prepared,
-        Target::Left(left) => return Ok(left),
+        Target::Left(left) => return Ok(*left),
     };
     let Prepared { declare, flows, flow, submission, tags } = prepared;
     local.declare(declare).await.map_err(failed)?;

@@ -24,8 +24,8 @@ impl Prepared {
     pub fn read(file: &Path, options: &args::Run) -> Result<Prepared, Failure> {
         let document = document(file)?;
         let flow = choose(&document.flows, file, options)?.clone();
-        let given = inputs(&flow, file, options)?;
-        let checked = submission(&flow, given).map_err(|refused| wrong_inputs(&refused, &flow, file))?;
+        let given = inputs(&flow, options)?;
+        let checked = submission(&flow, given).map_err(|refused| wrong_inputs(&refused, &flow, options))?;
         let run = Submission::Run {
             flow: flow.name.clone(),
             key: checked.key,
@@ -65,14 +65,14 @@ pub fn choose<'a>(flows: &'a [Flow], file: &Path, options: &args::Run) -> Result
 }
 
 /// From the file of inputs, and over it what was given one by one.
-fn inputs(flow: &Flow, file: &Path, options: &args::Run) -> Result<Json, Failure> {
+fn inputs(flow: &Flow, options: &args::Run) -> Result<Json, Failure> {
     let mut given = match &options.inputs {
         Some(path) => object(path)?,
         None => Map::new(),
     };
     let pairs = options.input.iter().map(|(name, text)| (name.as_str(), text.as_str()));
     let single =
-        inputs_from_text(&flow.inputs, pairs).map_err(|refused| wrong_inputs(&refused, flow, file))?;
+        inputs_from_text(&flow.inputs, pairs).map_err(|refused| wrong_inputs(&refused, flow, options))?;
     given.extend(single.as_object().cloned().unwrap_or_default());
     Ok(Json::Object(given))
 }
@@ -87,10 +87,12 @@ fn object(path: &Path) -> Result<Map<String, Json>, Failure> {
     }
 }
 
-fn wrong_inputs(refused: &Refused, flow: &Flow, file: &Path) -> Failure {
-    let failure = Failure::new("inputs", refused.to_string())
-        .at(format!("{}:{}", file.display(), flow.line))
-        .exit(Exit::Invalid);
+fn wrong_inputs(refused: &Refused, flow: &Flow, options: &args::Run) -> Failure {
+    let place = match &options.inputs {
+        Some(path) => format!("{} and the command line", path.display()),
+        None => "the command line".to_owned(),
+    };
+    let failure = Failure::new("inputs", refused.to_string()).at(place).exit(Exit::Invalid);
     let declared: Vec<String> = flow
         .inputs
         .iter()

@@ -94,10 +94,21 @@ fn fit(mut rows: Vec<Row>, frame: &Frame) -> Vec<Line> {
     }
     let mut lines: Vec<Line> = rows.into_iter().map(|row| row.line).collect();
     if ended + others > 0 {
-        let text = format!("  … {ended} done and {others} other steps are not shown");
-        lines.push(Line::new().with(Tone::Dim, text));
+        lines.push(Line::new().with(Tone::Dim, format!("  … {}", left_out(ended, others))));
     }
     lines
+}
+
+fn left_out(ended: usize, others: usize) -> String {
+    let what = match (ended, others) {
+        (ended, 0) => format!("{ended} done"),
+        (0, others) => format!("{others} other"),
+        (ended, others) => format!("{ended} done and {others} other"),
+    };
+    match ended + others {
+        1 => format!("{what} step is not shown"),
+        _ => format!("{what} steps are not shown"),
+    }
 }
 
 struct Tree<'a> {
@@ -300,5 +311,17 @@ fn sign(state: Option<State>, frame: &Frame) -> &'static str {
         Some(State::Succeeded) => "✓",
         Some(State::Failed | State::TimedOut | State::Expired | State::Refused) => "✗",
         Some(State::Cancelled | State::Skipped | State::Replaced) => "–",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::left_out;
+
+    #[test]
+    fn nobody_is_told_that_nothing_is_left_out() {
+        assert_eq!(left_out(3, 0), "3 done steps are not shown");
+        assert_eq!(left_out(0, 1), "1 other step is not shown");
+        assert_eq!(left_out(2, 3), "2 done and 3 other steps are not shown");
     }
 }
