@@ -9,9 +9,9 @@ use thiserror::Error;
 use tidegate_core::ids::{Name, NodeId, RunId, TaskId};
 use tidegate_core::protocol::{Answer, Command, Declare, Refusal, Snapshot, Submission, Submit};
 use tidegate_engine::{Engine, EngineError};
-use tidegate_store::{Ended, Reads, SqliteStore, StoreError};
+use tidegate_store::{Ended, Entry, Reads, SqliteStore, StoreError};
 use tidegate_worker::{Control, Functions, GuardianCommand, LogSink, Settings, Worker};
-use tokio::sync::oneshot;
+use tokio::sync::{broadcast, oneshot};
 use tokio::task::JoinHandle;
 
 #[derive(Debug, Error)]
@@ -40,6 +40,7 @@ pub struct Local {
     worker: Control,
     worker_done: JoinHandle<()>,
     reader: Box<dyn Reads>,
+    entries: broadcast::Receiver<Arc<Entry>>,
 }
 
 const WORKER: &str = "local";
@@ -55,6 +56,7 @@ impl Local {
             Box::new(SqliteStore::open_reader(path)?),
             Arc::new(Evaluator),
         );
+        let entries = engine.subscribe();
         // The half of the id that holds the time: later starts have higher ones.
         let incarnation = (uuid::Uuid::now_v7().as_u128() >> 64) as u64;
         let mut settings = Settings::new(WORKER, incarnation, options.guardian);
@@ -76,7 +78,12 @@ impl Local {
             _ = has_joined => {}
             _ = outage.wait_for(Option::is_some) => {}
         }
-        Ok(Local { engine, worker: control, worker_done, reader: Box::new(reader) })
+        Ok(Local { engine, worker: control, worker_done, reader: Box::new(reader), entries })
+    }
+
+    /// What became durable since it was opened, or since this was last called.
+    pub fn take_entries(&mut self) -> broadcast::Receiver<Arc<Entry>> {
+        std::mem::replace(&mut self.entries, self.engine.subscribe())
     }
 
     pub async fn declare(&self, declare: Declare) -> Result<(), LocalError> {

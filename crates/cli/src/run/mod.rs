@@ -50,9 +50,7 @@ pub async fn run(options: args::Run, quiet: bool) -> Result<Exit, Failure> {
     let backlog = Arc::new(Backlog::default());
     let mut local = open(store, options.slots, backlog.clone()).await?;
     let failed = |error| Failure::local(&error, store);
-    let entries = local.engine.subscribe();
-    // What happened between a look at the store and now was not heard.
-    let behind = matches!(target, Target::Left(_));
+    let entries = local.take_entries();
     let begun = tokio::select! {
         begun = begin(target, &mut local, &options, quiet) => begun?,
         () = interrupts.next() => return Ok(Exit::Interrupted),
@@ -62,7 +60,9 @@ pub async fn run(options: args::Run, quiet: bool) -> Result<Exit, Failure> {
     backlog.keep_only(id);
     let show = Show::choose(quiet, &flow, id);
     let (told, outage) = (Default::default(), local.engine.outage());
-    let watch = Watch { view, show, entries, backlog, store: &options.store, told, outage, behind };
+    let (behind, end_unheard) = (false, false);
+    let watch =
+        Watch { view, show, entries, backlog, store: &options.store, told, outage, behind, end_unheard };
     let watched = watch.until_ended(&mut local, &mut interrupts).await?;
     let ended = local.ended(TaskId::node(node)).map_err(failed)?;
     let output = local.output(TaskId::node(node), false).map_err(failed)?;

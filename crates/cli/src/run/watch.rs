@@ -44,6 +44,8 @@ pub struct Watch<'a> {
     pub outage: watch::Receiver<Option<StoreError>>,
     /// Entries were missed, and the store could not be read since.
     pub behind: bool,
+    /// The store said that the run has ended, and nothing was heard of it yet.
+    pub end_unheard: bool,
 }
 
 pub struct Watched {
@@ -77,7 +79,13 @@ impl Watch<'_> {
                     self.cancel(local);
                 }
                 entry = self.entries.recv() => match entry {
-                    Ok(entry) => self.committed(&entry),
+                    Ok(entry) => {
+                        // What was written after an outage comes after its end, which the engine told before.
+                        if self.outage.has_changed().unwrap_or(false) {
+                            self.outage_changed(local)?;
+                        }
+                        self.committed(&entry);
+                    }
                     Err(RecvError::Lagged(_)) => {
                         self.behind = true;
                         self.catch_up(local)?;
@@ -171,6 +179,9 @@ impl Watch<'_> {
     fn reload(&mut self, local: &mut Local) -> Result<(), LocalError> {
         let root = self.root();
         let ended = local.ended(root)?;
+        // The first time its end is probably on its way here, with all that came before.
+        let was_unheard = std::mem::replace(&mut self.end_unheard, ended.is_some());
+        let ended = ended.filter(|_| was_unheard);
         if ended.is_none() && !self.behind {
             return Ok(());
         }
