@@ -2,10 +2,13 @@
 
 use anstream::ColorChoice;
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The hidden first argument by which this binary becomes the guardian of processes.
 pub const GUARDIAN: &str = "guardian";
+
+/// Where the state is kept unless told otherwise.
+const STORE: &str = "./.tidegate/state.db";
 
 /// Runs flows: a limit is never exceeded, work never stalls, every wait can be explained.
 #[derive(Parser, Debug)]
@@ -24,6 +27,9 @@ pub struct Arguments {
 #[derive(Subcommand, Debug)]
 pub enum Command {
     /// Run a flow here and watch it; the exit code tells how it ended.
+    ///
+    /// Ctrl-C or SIGTERM cancels the run and waits for its end, a second one kills what runs. A run whose process was
+    /// killed stays open, and --resume finishes it.
     Run(Run),
     /// Say everything that is wrong with files.
     Check(Check),
@@ -34,9 +40,13 @@ pub enum Command {
 #[derive(Args, Debug)]
 pub struct Run {
     /// The file; limits and pools are also read from a tidegate.yaml beside it.
-    pub file: PathBuf,
+    #[arg(required_unless_present = "resume")]
+    pub file: Option<PathBuf>,
+    /// Submit nothing, and finish the newest run that was left open: of this store, or of the flow in FILE.
+    #[arg(long, conflicts_with_all = ["input", "inputs", "tag", "priority"])]
+    pub resume: bool,
     /// Which flow of the file; the first unless told otherwise.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", requires = "file")]
     pub flow: Option<String>,
     /// An input; may be given many times.
     #[arg(short, long = "input", value_name = "NAME=VALUE", value_parser = pair)]
@@ -64,8 +74,18 @@ pub struct Run {
 #[derive(Args, Debug)]
 pub struct Store {
     /// Where the state is kept.
-    #[arg(long = "store", value_name = "PATH", default_value = "./.tidegate/state.db")]
+    #[arg(long = "store", value_name = "PATH", default_value = STORE)]
     pub path: PathBuf,
+}
+
+impl Store {
+    /// What to type to finish what was left open there.
+    pub fn resume(&self) -> String {
+        match self.path == Path::new(STORE) {
+            true => "tidegate run --resume".to_owned(),
+            false => format!("tidegate run --resume --store {}", self.path.display()),
+        }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]

@@ -6,6 +6,7 @@ use std::fmt;
 use std::path::Path;
 use std::process::ExitCode;
 use tidegate::LocalError;
+use tidegate_engine::EngineError;
 use tidegate_flow::Diagnostics;
 use tidegate_store::StoreError;
 
@@ -21,7 +22,11 @@ pub enum Exit {
     Refused = 4,
     /// The store or engine cannot be reached.
     Unreachable = 5,
+    /// What was asked for is there, but stdout did not take it.
+    NotWritten = 6,
     Interrupted = 130,
+    /// The reader of stdout went away before it had everything: what a shell shows for SIGPIPE.
+    ReaderGone = 141,
 }
 
 impl From<Exit> for ExitCode {
@@ -46,12 +51,18 @@ enum Text {
     },
     /// All errors of a file, drawn with their places.
     Drawn(Box<Diagnostics>),
+    /// The exit code says it.
+    Nothing,
 }
 
 impl Failure {
     pub fn new(code: &'static str, sentence: impl Into<String>) -> Failure {
         let text = Text::Said { code, sentence: sentence.into(), place: None, help: None };
         Failure { exit: Exit::Unreachable, text }
+    }
+
+    pub fn quiet(exit: Exit) -> Failure {
+        Failure { exit, text: Text::Nothing }
     }
 
     pub fn exit(mut self, exit: Exit) -> Failure {
@@ -80,6 +91,9 @@ impl Failure {
                 .help("choose another store with --store PATH; `tidegate why` shows what waits in this one"),
             StoreError::Newer { .. } => Failure::new("newer-store", error.to_string())
                 .help("use the newer version, or another store with --store PATH"),
+            StoreError::Unusable(_) => Failure::new("unusable", error.to_string()).help(
+                "see that the disk has room and can be written, or choose another store with --store PATH",
+            ),
             StoreError::Unknown(_) | StoreError::Broken(_) => Failure::new("store", error.to_string()),
         };
         failure.at(path.display())
@@ -88,6 +102,7 @@ impl Failure {
     pub fn local(error: &LocalError, path: &Path) -> Failure {
         match error {
             LocalError::Store(error) => Failure::store(error, path),
+            LocalError::Engine(EngineError::Outage(error)) => Failure::store(error, path),
             LocalError::Engine(error) => Failure::new("engine", error.to_string()).at(path.display()),
             LocalError::Refused(refusal) => Failure::new("refused", refusal.to_string()).exit(Exit::Refused),
         }
@@ -95,7 +110,9 @@ impl Failure {
 
     /// Says it on stderr.
     pub fn report(&self) {
-        say(self.to_string().trim_end());
+        if !matches!(self.text, Text::Nothing) {
+            say(self.to_string().trim_end());
+        }
     }
 }
 
@@ -109,6 +126,7 @@ impl From<Diagnostics> for Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (code, sentence, place, help) = match &self.text {
+            Text::Nothing => return Ok(()),
             Text::Drawn(diagnostics) => return f.write_str(&diagnostics.render(true)),
             Text::Said { code, sentence, place, help } => (code, sentence, place, help),
         };

@@ -1,8 +1,11 @@
 //! Reading flows: a file, and the limits and pools that stand beside it.
 
 use crate::failure::{Exit, Failure};
+use std::fs::{File, FileType};
+use std::io::{self, Read};
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
-use tidegate_flow::{Diagnostics, Document};
+use tidegate_flow::{Diagnostics, Document, MAX_BYTES};
 
 /// Limits and pools of all flows in its directory.
 pub const SHARED: &str = "tidegate.yaml";
@@ -15,7 +18,7 @@ pub struct Source {
 
 impl Source {
     pub fn read(path: &Path) -> Result<Source, Failure> {
-        let bytes = std::fs::read(path).map_err(|error| unreadable(path, &error))?;
+        let bytes = read_bounded(path)?;
         let name = path.strip_prefix(".").unwrap_or(path).display().to_string();
         Ok(Source { name, bytes })
     }
@@ -45,7 +48,42 @@ impl Source {
     }
 }
 
-pub fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
+/// Everything in a file, unless it is larger than any that is accepted: then hardly more than that is read of it.
+fn read_bounded(path: &Path) -> Result<Vec<u8>, Failure> {
+    let failed = |error: io::Error| unreadable(path, &error);
+    // Asked before it is opened: opening a pipe waits for whoever writes to it.
+    let kind = std::fs::metadata(path).map_err(failed)?.file_type();
+    if !kind.is_file() && !kind.is_dir() && !is_open_already(path) {
+        let sentence = format!("{} is not read as a file", kind_name(kind));
+        let failure = Failure::new("unreadable", sentence).at(path.display()).exit(Exit::Invalid);
+        return Err(failure.help("/dev/stdin reads what is piped into this command"));
+    }
+    let mut bytes = Vec::new();
+    let one_too_many = MAX_BYTES as u64 + 1;
+    File::open(path).and_then(|file| file.take(one_too_many).read_to_end(&mut bytes)).map_err(failed)?;
+    if bytes.len() > MAX_BYTES {
+        let sentence = format!("the file is larger than {} KiB, the most that is read", MAX_BYTES / 1024);
+        return Err(Failure::new("file-too-large", sentence).at(path.display()).exit(Exit::Invalid));
+    }
+    Ok(bytes)
+}
+
+/// Names of what whoever called has opened for this process: `/dev/stdin`, and `/dev/fd/63` for `<(command)`.
+fn is_open_already(path: &Path) -> bool {
+    path == Path::new("/dev/stdin") || path.starts_with("/dev/fd") || path.starts_with("/proc/self/fd")
+}
+
+fn kind_name(kind: FileType) -> &'static str {
+    if kind.is_fifo() {
+        "a pipe"
+    } else if kind.is_socket() {
+        "a socket"
+    } else {
+        "a device"
+    }
+}
+
+pub fn unreadable(path: &Path, error: &io::Error) -> Failure {
     Failure::new("unreadable", format!("the file cannot be read: {error}"))
         .at(path.display())
         .exit(Exit::Invalid)

@@ -28,21 +28,21 @@ pub fn why(options: &args::Why) -> Result<Exit, Failure> {
     let core = Core::load(loaded.snapshot, u32::MAX, now);
     match &options.id {
         Some(id) => one(&core, &mut reader, id, path, now),
-        None => Ok(all(&core, now)),
+        None => all(&core, now),
     }
 }
 
 fn one(core: &Core, reader: &mut SqliteReader, id: &str, path: &Path, now: Moment) -> Result<Exit, Failure> {
     let task = core.find(id).map_err(|lost| not_found(&lost, core, path))?;
     if let Some(explanation) = core.explain(task, now) {
-        print(explain::render(&explanation));
+        print(explain::render(&explanation))?;
         return Ok(Exit::Success);
     }
     let ended = reader.ended(task).map_err(|error| Failure::store(&error, path))?;
     match ended {
         Some(ended) => {
             let why = ended.error.map(|error| format!(": {error}")).unwrap_or_default();
-            print(format!("{id} waits for nothing: it has ended, {}{why}", state_of(ended.state)));
+            print(format!("{id} waits for nothing: it has ended, {}{why}", state_of(ended.state)))?;
             Ok(Exit::Success)
         }
         None => Err(Failure::new("not-found", format!("there is no `{id}`"))
@@ -67,11 +67,11 @@ fn not_found(lost: &Lost, core: &Core, path: &Path) -> Failure {
 }
 
 /// One line for each that waits, best-ranked first.
-fn all(core: &Core, now: Moment) -> Exit {
+fn all(core: &Core, now: Moment) -> Result<Exit, Failure> {
     let waiting = core.waiting();
     if waiting.is_empty() {
         say("nothing waits");
-        return Exit::Success;
+        return Ok(Exit::Success);
     }
     let name = |task: &tidegate_core::Waiting| match (task.count, task.task.index()) {
         (1, _) | (_, None) => task.name.clone(),
@@ -81,13 +81,13 @@ fn all(core: &Core, now: Moment) -> Exit {
     let width = listed.iter().map(|task| name(task).chars().count()).max().unwrap_or(0);
     for task in listed {
         let why = reason(core, task.task, now);
-        print(format!("{:<width$}  {why}", name(task)));
+        print(format!("{:<width$}  {why}", name(task)))?;
     }
     if waiting.len() > LISTED {
         say(format!("and {} more", waiting.len() - LISTED));
     }
     say(format!("help: tidegate why {}", listed[0].name));
-    Exit::Success
+    Ok(Exit::Success)
 }
 
 fn reason(core: &Core, task: TaskId, now: Moment) -> String {

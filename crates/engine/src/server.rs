@@ -19,6 +19,9 @@ const EXTEND_EVERY: Span = Span::seconds(1);
 const TRY_EVERY: Span = Span::millis(500);
 /// How long to wait before an unknown commit is asked about again.
 const ASK_AGAIN: Span = Span::millis(20);
+/// How long to wait before a store that cannot be used is opened anew: at first, and at most.
+const REOPEN_FIRST: Span = Span::millis(100);
+const REOPEN_LAST: Span = Span::seconds(2);
 
 /// What happened: a command came in, or the store answered.
 #[derive(Debug)]
@@ -57,7 +60,7 @@ pub enum Output {
     Effect(Effect),
     /// This entry is durable now.
     Written(Arc<Entry>),
-    /// The handle of the store is damaged: open it anew.
+    /// The handle of the store is damaged: open it anew, before what is asked of it next.
     Reopen,
 }
 
@@ -71,6 +74,16 @@ enum Role {
 /// Makes the core of a new leader. The simulator gives one with other rules, or a planted bug.
 pub type MakeCore = Box<dyn Fn(u32) -> Core + Send>;
 
+/// The store cannot be used.
+#[derive(Debug)]
+struct Outage {
+    why: StoreError,
+    /// How long to wait before the next attempt to use it.
+    pause: Span,
+    /// The handle is to be opened anew before that.
+    reopen: bool,
+}
+
 pub struct Server {
     name: Name,
     clock: EngineClock,
@@ -82,6 +95,7 @@ pub struct Server {
     ask_at: Moment,
     /// Local time at which to repeat an unknown commit.
     repeat_at: Option<Moment>,
+    outage: Option<Outage>,
     resigned: bool,
 }
 
@@ -99,6 +113,7 @@ impl Server {
             asking: false,
             ask_at: Moment(i64::MIN),
             repeat_at: None,
+            outage: None,
             resigned: false,
         }
     }
@@ -116,6 +131,11 @@ impl Server {
             Role::Leader(writer) => Some(writer.core()),
             _ => None,
         }
+    }
+
+    /// Why the store cannot be used, from the first failure until it has proved that it can.
+    pub fn outage(&self) -> Option<&StoreError> {
+        self.outage.as_ref().map(|outage| &outage.why)
     }
 
     /// Engine time at a local time.
@@ -151,17 +171,17 @@ impl Server {
         self.asking = false;
         let term = match result {
             Ok(term) => term,
-            Err(StoreError::Unknown(_)) => return,
-            Err(_) => {
-                self.step_down(out);
-                out.push(Output::Reopen);
-                return;
-            }
+            Err(error @ StoreError::Unknown(_)) => return self.unanswered(error),
+            Err(error) => return self.start_over(error, local, out),
         };
         match (term, &self.role) {
             (Some(term), Role::Leader(writer)) if writer.term() == term.term => {
                 self.clock.set(term.clock, local);
                 self.ask_at = local + EXTEND_EVERY;
+                // Nobody wants anything written, so this is all the proof there will be.
+                if writer.in_flight().is_none() {
+                    self.outage = None;
+                }
             }
             (Some(term), _) if !self.resigned => {
                 self.step_down(out);
@@ -183,11 +203,11 @@ impl Server {
                 let core = (self.make_core)(term).loaded(loaded.snapshot, self.clock.at(local));
                 self.role = Role::Leader(Box::new(Writer::new(core, term, loaded.sequence)));
             }
-            Err(StoreError::Unknown(_)) => out.push(Output::Load),
-            Err(_) => {
-                self.step_down(out);
-                out.push(Output::Reopen);
+            Err(error @ StoreError::Unknown(_)) => {
+                self.unanswered(error);
+                out.push(Output::Load);
             }
+            Err(error) => self.start_over(error, local, out),
         }
     }
 
@@ -195,18 +215,36 @@ impl Server {
         let Role::Leader(writer) = &mut self.role else { return };
         match result {
             Ok(Commit::Done) => {
+                self.outage = None;
                 let (next, released) = writer.committed();
                 release(released, out);
                 out.extend(next.map(Output::Commit));
             }
             Ok(Commit::Foreign | Commit::Deposed) => self.step_down(out),
             // Ask again, do not guess.
-            Err(StoreError::Unknown(_)) => self.repeat_at = Some(local + ASK_AGAIN),
-            Err(_) => {
-                self.step_down(out);
-                out.push(Output::Reopen);
+            Err(error @ StoreError::Unknown(_)) => {
+                self.repeat_at = Some(local + ASK_AGAIN);
+                self.unanswered(error);
             }
+            Err(error) => self.start_over(error, local, out),
         }
+    }
+
+    /// The handle is as good as before, and is asked again.
+    fn unanswered(&mut self, why: StoreError) {
+        self.outage.get_or_insert(Outage { why, pause: REOPEN_FIRST, reopen: false });
+    }
+
+    /// The handle is gone, and with it what memory believed of the store. Each time it lasts longer until the next
+    /// attempt, so that a store that stays unusable costs little.
+    fn start_over(&mut self, why: StoreError, local: Moment, out: &mut Vec<Output>) {
+        self.step_down(out);
+        let pause = match &self.outage {
+            Some(outage) => (outage.pause + outage.pause).min(REOPEN_LAST),
+            None => REOPEN_FIRST,
+        };
+        self.outage = Some(Outage { why, pause, reopen: true });
+        self.ask_at = local + pause;
     }
 
     fn resign(&mut self, out: &mut Vec<Output>) {
@@ -235,6 +273,9 @@ impl Server {
                 Role::Follower => (None, TRY_EVERY),
             };
             self.ask_at = local + next;
+            if self.outage.as_mut().is_some_and(|outage| std::mem::take(&mut outage.reopen)) {
+                out.push(Output::Reopen);
+            }
             out.push(Output::Lead { mine, lease: LEAD });
         }
         let now = self.clock.at(local);

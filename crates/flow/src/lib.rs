@@ -29,3 +29,4 @@ pub use diagnostics::{Diagnostic, Diagnostics};
 pub use duration::parse_duration;
 pub use problem::Problem;
 pub use source::Span;
+pub use yaml::MAX_BYTES;

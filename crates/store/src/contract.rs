@@ -46,11 +46,14 @@ pub struct Term {
     pub clock: Moment,
 }
 
-#[derive(Debug, Error)]
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum StoreError {
     /// Nobody knows whether it happened. Ask again with the same entry.
     #[error("the store did not answer: {0}")]
     Unknown(String),
+    /// The disk is full or does not work, which may pass. Open the store anew and load, now and then until it does.
+    #[error("the store cannot be used now: {0}")]
+    Unusable(String),
     /// The handle is damaged; open the store anew and load.
     #[error("the store cannot go on: {0}")]
     Broken(String),
@@ -58,6 +61,13 @@ pub enum StoreError {
     Newer { found: u32, known: u32 },
     #[error("another process uses this store ({0})")]
     InUse(String),
+}
+
+impl StoreError {
+    /// Whether the same may work later, without anybody changing what is stored.
+    pub fn may_pass(&self) -> bool {
+        matches!(self, StoreError::Unknown(_) | StoreError::Unusable(_))
+    }
 }
 
 /// What a loaded core starts from.
@@ -107,4 +117,7 @@ pub trait Store: Reads {
     fn resign(&mut self, term: u32) -> Result<(), StoreError>;
 
     fn commit(&mut self, entry: &Entry) -> Result<Commit, StoreError>;
+
+    /// Opens the store anew, after it was broken or could not be written.
+    fn reopen(&mut self) -> Result<(), StoreError>;
 }

@@ -65,7 +65,7 @@ fn a_newer_schema_is_refused_by_owners_and_readers() {
 #[test]
 fn what_is_not_a_store_is_left_alone() {
     let place = Sqlite::fresh();
-    assert!(matches!(SqliteStore::open_reader(place.path()), Err(StoreError::Broken(_))), "no file");
+    assert!(matches!(SqliteStore::open_reader(place.path()), Err(StoreError::Unusable(_))), "no file");
     assert!(!place.path().exists());
     fs::write(place.path(), "dear diary, today I was not a database, and tomorrow I will not be one")
         .unwrap();

@@ -1,6 +1,7 @@
 //! Tidegate inside a program: an engine over an embedded store, and a worker beside it.
 
 mod evaluator;
+mod forward;
 mod local;
 
 pub use local::{Local, LocalError, Options};

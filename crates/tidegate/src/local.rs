@@ -1,21 +1,17 @@
 //! An engine and a worker in this process, over a SQLite file.
 
 use crate::evaluator::{Evaluator, json, loop_output};
+use crate::forward::Forward;
 use serde_json::Value as Json;
 use std::path::Path;
 use std::sync::Arc;
 use thiserror::Error;
-use tidegate_core::admission::{Skills, SlotCounts};
 use tidegate_core::ids::{Name, NodeId, RunId, TaskId};
-use tidegate_core::protocol::{
-    Answer, Command, Declare, Finish, Join, Leave, Outcome, Refusal, Snapshot, Submission, Submit,
-};
-use tidegate_engine::{Delivery, Engine, EngineError};
-use tidegate_store::{Ended, Reads, SqliteStore, StoreError};
-use tidegate_worker::{
-    Control, EngineEnd, Functions, GuardianCommand, LogSink, Settings, ToEngine, ToWorker, Worker,
-};
-use tokio::sync::mpsc;
+use tidegate_core::protocol::{Answer, Command, Declare, Refusal, Snapshot, Submission, Submit};
+use tidegate_engine::{Engine, EngineError};
+use tidegate_store::{Ended, Entry, Reads, SqliteStore, StoreError};
+use tidegate_worker::{Control, Functions, GuardianCommand, LogSink, Settings, Worker};
+use tokio::sync::{broadcast, oneshot};
 use tokio::task::JoinHandle;
 
 #[derive(Debug, Error)]
@@ -44,6 +40,7 @@ pub struct Local {
     worker: Control,
     worker_done: JoinHandle<()>,
     reader: Box<dyn Reads>,
+    entries: broadcast::Receiver<Arc<Entry>>,
 }
 
 const WORKER: &str = "local";
@@ -59,6 +56,7 @@ impl Local {
             Box::new(SqliteStore::open_reader(path)?),
             Arc::new(Evaluator),
         );
+        let entries = engine.subscribe();
         // The half of the id that holds the time: later starts have higher ones.
         let incarnation = (uuid::Uuid::now_v7().as_u128() >> 64) as u64;
         let mut settings = Settings::new(WORKER, incarnation, options.guardian);
@@ -68,20 +66,31 @@ impl Local {
         let worker = Worker::new(settings);
         let control = worker.control();
         let (link, end) = tidegate_worker::link();
-        let deliveries = engine.attach(Name::new(WORKER));
-        tokio::spawn(forward(engine.clone(), end, deliveries, incarnation));
+        let (told, has_joined) = oneshot::channel();
+        tokio::spawn(Forward::run(engine.clone(), Name::new(WORKER), incarnation, end, told));
         let worker_done = tokio::spawn(async move {
             // It ends when it was shut down, or when the engine is gone; there is nobody left to tell.
             let _ = worker.run(link).await;
         });
-        Ok(Local { engine, worker: control, worker_done, reader: Box::new(reader) })
+        // What is submitted before there is a worker would wait for it, and say so. Without a store there is none.
+        let mut outage = engine.outage();
+        tokio::select! {
+            _ = has_joined => {}
+            _ = outage.wait_for(Option::is_some) => {}
+        }
+        Ok(Local { engine, worker: control, worker_done, reader: Box::new(reader), entries })
+    }
+
+    /// What became durable since it was opened, or since this was last called.
+    pub fn take_entries(&mut self) -> broadcast::Receiver<Arc<Entry>> {
+        std::mem::replace(&mut self.entries, self.engine.subscribe())
     }
 
     pub async fn declare(&self, declare: Declare) -> Result<(), LocalError> {
         self.ask(Command::Declare(declare)).await.map(|_| ())
     }
 
-    /// Submits under a new id; the answer is repeated until it is sure.
+    /// Submits under a new id; asks again until the answer is sure, or the store cannot be used.
     pub async fn submit(
         &self,
         what: Submission,
@@ -126,92 +135,16 @@ impl Local {
         Ok(json(self.reader.ended(task)?.and_then(|ended| ended.output).as_ref()))
     }
 
-    /// Hands back what runs, and ends.
-    pub async fn shut_down(self) {
+    /// Stops what runs, hands it back, and takes nothing more: within the grace and a second, whatever the store does.
+    pub async fn stop_work(&mut self) {
         self.worker.shut_down();
         // A worker that panicked has nothing left to hand back.
-        let _ = self.worker_done.await;
+        let _ = (&mut self.worker_done).await;
+    }
+
+    /// Hands back what runs, and ends.
+    pub async fn shut_down(mut self) {
+        self.stop_work().await;
         self.engine.shut_down();
-    }
-}
-
-/// Carries messages between the engine and the worker.
-async fn forward(
-    engine: Engine,
-    end: EngineEnd,
-    mut deliveries: mpsc::UnboundedReceiver<Delivery>,
-    incarnation: u64,
-) {
-    let EngineEnd { to_worker, mut from_worker } = end;
-    let sender = to_worker.clone();
-    tokio::spawn(async move {
-        while let Some(delivery) = deliveries.recv().await {
-            let message = match delivery {
-                Delivery::Attempt { attempt, run, age } => {
-                    let granted = tidegate_worker::clock::now() - age.into();
-                    ToWorker::Attempt { attempt, run, granted }
-                }
-                Delivery::Stop(lease) => ToWorker::Stop(lease),
-            };
-            if sender.send(message).is_err() {
-                return;
-            }
-        }
-    });
-    while let Some(message) = from_worker.recv().await {
-        let (engine, to_worker) = (engine.clone(), to_worker.clone());
-        // Joining comes first and leaving last; everything between may overtake.
-        match message {
-            ToEngine::Join(_) | ToEngine::Leave | ToEngine::Draining => {
-                tell_engine(&engine, &to_worker, message, incarnation).await;
-            }
-            _ => drop(tokio::spawn(
-                async move { tell_engine(&engine, &to_worker, message, incarnation).await },
-            )),
-        }
-    }
-}
-
-async fn tell_engine(
-    engine: &Engine,
-    to_worker: &mpsc::UnboundedSender<ToWorker>,
-    message: ToEngine,
-    incarnation: u64,
-) {
-    let worker = Name::new(WORKER);
-    let (command, reply): (Command, Box<dyn FnOnce(Answer) -> Option<ToWorker> + Send>) = match message {
-        ToEngine::Join(join) => {
-            let skills = Skills {
-                queues: join.queues,
-                labels: join.labels,
-                functions: join.functions,
-                processes: join.slots.process > 0,
-            };
-            let slots = SlotCounts { process: join.slots.process, io: join.slots.io };
-            (Command::Join(Join { worker, incarnation, skills, slots }), Box::new(|_| None))
-        }
-        ToEngine::Heartbeat { heartbeat, sent } => {
-            let reply = move |answer| match answer {
-                Answer::Renewal(renewal) => Some(ToWorker::Renewal { renewal, sent }),
-                _ => None,
-            };
-            (Command::Heartbeat(heartbeat), Box::new(reply))
-        }
-        ToEngine::Report { lease, outcome } => {
-            // A worker that hands back is about to leave: it must not get the same thing again.
-            let offer = (outcome == Outcome::HandedBack).then(SlotCounts::default);
-            let finish = Finish { worker, lease, outcome, offer };
-            (Command::Finish(finish), Box::new(move |_| Some(ToWorker::Reported(lease))))
-        }
-        ToEngine::Draining => {
-            (Command::Offer { worker, incarnation, slots: SlotCounts::default() }, Box::new(|_| None))
-        }
-        ToEngine::Leave => (Command::Leave(Leave { worker, incarnation }), Box::new(|_| None)),
-    };
-    if let Ok(answer) = engine.insist(command).await
-        && let Some(message) = reply(answer)
-    {
-        // A worker that is gone does not need it.
-        let _ = to_worker.send(message);
     }
 }

@@ -12,6 +12,12 @@ pub fn now() -> Moment {
     Moment(time.tv_sec * 1_000_000 + time.tv_nsec / 1_000)
 }
 
+/// Wall time, for people to read.
+pub(crate) fn wall() -> Moment {
+    let time = clock_gettime(ClockId::Realtime);
+    Moment(time.tv_sec * 1_000_000 + time.tv_nsec / 1_000)
+}
+
 /// Waits until the clock shows `moment`; not at all if it already does.
 pub(crate) async fn sleep_until(moment: Moment) {
     loop {

@@ -2,11 +2,16 @@
 
 pub use crate::guardian::wire::Stream;
 use std::sync::Arc;
+use tidegate_core::ids::RunId;
 use tidegate_core::protocol::Lease;
+use tidegate_core::time::Moment;
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LogLine {
+    pub run: RunId,
     pub lease: Lease,
+    /// Wall time at which it was read from the process.
+    pub at: Moment,
     pub stream: Stream,
     /// At most 8 KiB.
     pub text: String,

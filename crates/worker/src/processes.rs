@@ -13,6 +13,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use std::collections::{BTreeMap, VecDeque};
 use std::future::pending;
 use std::time::Duration;
+use tidegate_core::ids::RunId;
 use tidegate_core::protocol::{Lease, Outcome};
 use tidegate_core::time::{Moment, Span};
 
@@ -21,6 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// What is to run, and by when it must be over.
 pub(crate) struct ProcessOrder {
+    pub(crate) run: RunId,
     pub(crate) argv: Vec<String>,
     pub(crate) env: BTreeMap<String, String>,
     pub(crate) cwd: Option<String>,
@@ -30,6 +32,7 @@ pub(crate) struct ProcessOrder {
 
 struct Live {
     lease: Lease,
+    run: RunId,
     /// Known once the guardian has said so.
     leader: Option<Pid>,
     capture: Capture,
@@ -74,9 +77,9 @@ impl Processes {
         };
         let id = self.next_id;
         self.next_id += 1;
-        let ProcessOrder { argv, env, cwd, deadline, grace } = order;
+        let ProcessOrder { run, argv, env, cwd, deadline, grace } = order;
         guardian.tell(Command::Spawn(Spawn { id, argv, env, cwd, deadline, grace }));
-        self.live.insert(id, Live { lease, leader: None, capture: Capture::new() });
+        self.live.insert(id, Live { lease, run, leader: None, capture: Capture::new() });
         self.ids.insert(lease, id);
     }
 
@@ -116,13 +119,13 @@ impl Processes {
                 }
             }
             Event::NotStarted { id, error } => self.end(id, |_| failed(error)),
-            Event::Line { id, stream, text, newline } => {
+            Event::Line { id, at, stream, text, newline } => {
                 let Some(live) = self.live.get_mut(&id) else { return };
                 match stream {
                     Stream::Stdout => live.capture.stdout.push(&text, newline),
                     Stream::Stderr => live.capture.stderr.push(&text, newline),
                 }
-                (self.logs)(LogLine { lease: live.lease, stream, text, newline });
+                (self.logs)(LogLine { run: live.run, lease: live.lease, at, stream, text, newline });
             }
             Event::Exited { id, exit } => self.end(id, |live| of_process(exit, &live.capture)),
         }

@@ -35,7 +35,7 @@ impl Runner {
             Work::Call { function, input } => self.calls.start(lease, &function, input),
             Work::Order(Order::Run { argv, mut env, cwd }) => {
                 env.extend(identity(attempt, run));
-                self.processes.start(lease, ProcessOrder { argv, env, cwd, deadline, grace });
+                self.processes.start(lease, ProcessOrder { run, argv, env, cwd, deadline, grace });
                 Ok(())
             }
         });

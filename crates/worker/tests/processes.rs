@@ -4,8 +4,10 @@ mod support;
 
 use serde_json::json;
 use std::sync::{Arc, mpsc};
+use std::time::{SystemTime, UNIX_EPOCH};
 use support::{PATIENCE, Witness, bench, error, output, run, script, within};
 use tidegate_core::protocol::Outcome;
+use tidegate_core::time::Moment;
 use tidegate_worker::Stream;
 use tidegate_worker::output::KEPT;
 
@@ -78,6 +80,11 @@ async fn endless_output_keeps_its_end_and_says_how_much_is_missing() {
     assert_eq!(kept.len() as u64 + output["stdout_cut"].as_u64().unwrap(), 3_000_005);
 }
 
+fn wall_clock() -> Moment {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    Moment(since.as_micros() as i64)
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn lines_arrive_while_the_process_runs() {
     let (tell, lines) = mpsc::channel();
@@ -93,8 +100,12 @@ async fn lines_arrive_while_the_process_runs() {
     seen.sort_by_key(|line| line.stream == Stream::Stderr);
     assert_eq!(seen.clone().map(|line| line.text), ["first", "bad"]);
     assert!(seen.iter().all(|line| line.lease == lease && line.newline));
+    let between = wall_clock();
+    assert!(seen.iter().all(|line| line.at <= between), "stamped when they were read");
     gate.answer("second\n");
-    assert_eq!(lines.recv_timeout(PATIENCE).unwrap().text, "second");
+    let second = lines.recv_timeout(PATIENCE).unwrap();
+    assert_eq!(second.text, "second");
+    assert!(second.at >= between, "not before it was written");
     assert_eq!(output(within(bench.engine.outcome(lease)).await)["stdout"], "first\nsecond\n");
 }
 

@@ -44,6 +44,12 @@ pub enum What {
         error: Option<String>,
     },
     Wrote(String),
+    /// It wrote so many lines faster than they could be shown.
+    NotShown(usize),
+    /// The store cannot be written, in words.
+    Outage(String),
+    /// It can be again.
+    OutageOver(String),
 }
 
 impl Event {
@@ -84,6 +90,10 @@ impl Event {
                 (tone(*state), text)
             }
             What::Wrote(text) => (Tone::Plain, text.clone()),
+            What::NotShown(1) => (Tone::Dim, "… 1 line not shown".to_owned()),
+            What::NotShown(count) => (Tone::Dim, format!("… {count} lines not shown")),
+            What::Outage(text) => (Tone::Bad, text.clone()),
+            What::OutageOver(text) => (Tone::Good, text.clone()),
         }
     }
 }

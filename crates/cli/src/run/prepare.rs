@@ -8,6 +8,7 @@ use std::path::Path;
 use tidegate_core::ids::Name;
 use tidegate_core::model::Flow;
 use tidegate_core::protocol::{Declare, Payload, Submission};
+use tidegate_flow::Document;
 use tidegate_flow::submit::{Refused, inputs_from_text, submission};
 
 pub struct Prepared {
@@ -20,10 +21,9 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    pub fn read(options: &args::Run) -> Result<Prepared, Failure> {
-        let beside = Source::beside(&options.file)?;
-        let document = Source::read(&options.file)?.parse(beside.as_ref())?;
-        let flow = choose(&document.flows, options)?.clone();
+    pub fn read(file: &Path, options: &args::Run) -> Result<Prepared, Failure> {
+        let document = document(file)?;
+        let flow = choose(&document.flows, file, options)?.clone();
         let given = inputs(&flow, options)?;
         let checked = submission(&flow, given).map_err(|refused| wrong_inputs(&refused, &flow, options))?;
         let run = Submission::Run {
@@ -42,7 +42,13 @@ impl Prepared {
     }
 }
 
-fn choose<'a>(flows: &'a [Flow], options: &args::Run) -> Result<&'a Flow, Failure> {
+pub fn document(file: &Path) -> Result<Document, Failure> {
+    let beside = Source::beside(file)?;
+    Ok(Source::read(file)?.parse(beside.as_ref())?)
+}
+
+/// The flow of a file that is meant.
+pub fn choose<'a>(flows: &'a [Flow], file: &Path, options: &args::Run) -> Result<&'a Flow, Failure> {
     let chosen = match &options.flow {
         Some(name) => flows.iter().find(|flow| flow.name.as_str() == name),
         None => flows.first(),
@@ -52,7 +58,7 @@ fn choose<'a>(flows: &'a [Flow], options: &args::Run) -> Result<&'a Flow, Failur
             Some(name) => format!("there is no flow `{name}` in this file"),
             None => "there is no flow in this file".to_owned(),
         };
-        let failure = Failure::new("no-flow", sentence).at(options.file.display()).exit(Exit::Invalid);
+        let failure = Failure::new("no-flow", sentence).at(file.display()).exit(Exit::Invalid);
         let names: Vec<&str> = flows.iter().map(|flow| flow.name.as_str()).collect();
         if names.is_empty() { failure } else { failure.help(format!("it has {}", names.join(", "))) }
     })
@@ -82,9 +88,11 @@ fn object(path: &Path) -> Result<Map<String, Json>, Failure> {
 }
 
 fn wrong_inputs(refused: &Refused, flow: &Flow, options: &args::Run) -> Failure {
-    let failure = Failure::new("inputs", refused.to_string())
-        .at(format!("{}:{}", options.file.display(), flow.line))
-        .exit(Exit::Invalid);
+    let place = match &options.inputs {
+        Some(path) => format!("{} and the command line", path.display()),
+        None => "the command line".to_owned(),
+    };
+    let failure = Failure::new("inputs", refused.to_string()).at(place).exit(Exit::Invalid);
     let declared: Vec<String> = flow
         .inputs
         .iter()

@@ -52,8 +52,11 @@ impl Show {
     }
 
     pub fn tell(&self, event: &Event) {
-        if let Show::Lines { width, zone, .. } = self {
-            say(event.line(*width, zone));
+        match (self, &event.what) {
+            (Show::Lines { width, zone, .. }, _) => say(event.line(*width, zone)),
+            // Who wants no news still wants to know why nothing happens.
+            (Show::Nothing, What::Outage(text)) => say(text),
+            (Show::Picture { .. } | Show::Nothing, _) => {}
         }
     }
 

@@ -50,6 +50,10 @@ pub fn draw(view: &View, id: &str, frame: &Frame) -> Vec<Line> {
     let mut tree = Tree { view, frame, column: 0, logs: LOG_OF_ALL, rows: Vec::new() };
     tree.column = tree.widest(view.root, 1).min(NAME) + 4;
     tree.rows.push(Row { line: header(run, id, frame), weight: Weight::Open });
+    if let Some(outage) = &view.outage {
+        let line = Line::new().with(Tone::Bad, format!("  ! {outage}"));
+        tree.rows.push(Row { line, weight: Weight::Open });
+    }
     tree.steps(run, 1);
     fit(tree.rows, frame).into_iter().map(|line| line.clip(frame.width)).collect()
 }
@@ -90,10 +94,21 @@ fn fit(mut rows: Vec<Row>, frame: &Frame) -> Vec<Line> {
     }
     let mut lines: Vec<Line> = rows.into_iter().map(|row| row.line).collect();
     if ended + others > 0 {
-        let text = format!("  … {ended} done and {others} other steps are not shown");
-        lines.push(Line::new().with(Tone::Dim, text));
+        lines.push(Line::new().with(Tone::Dim, format!("  … {}", left_out(ended, others))));
     }
     lines
+}
+
+fn left_out(ended: usize, others: usize) -> String {
+    let what = match (ended, others) {
+        (ended, 0) => format!("{ended} done"),
+        (0, others) => format!("{others} other"),
+        (ended, others) => format!("{ended} done and {others} other"),
+    };
+    match ended + others {
+        1 => format!("{what} step is not shown"),
+        _ => format!("{what} steps are not shown"),
+    }
 }
 
 struct Tree<'a> {
@@ -296,5 +311,17 @@ fn sign(state: Option<State>, frame: &Frame) -> &'static str {
         Some(State::Succeeded) => "✓",
         Some(State::Failed | State::TimedOut | State::Expired | State::Refused) => "✗",
         Some(State::Cancelled | State::Skipped | State::Replaced) => "–",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::left_out;
+
+    #[test]
+    fn nobody_is_told_that_nothing_is_left_out() {
+        assert_eq!(left_out(3, 0), "3 done steps are not shown");
+        assert_eq!(left_out(0, 1), "1 other step is not shown");
+        assert_eq!(left_out(2, 3), "2 done and 3 other steps are not shown");
     }
 }

@@ -17,6 +17,8 @@ pub struct View {
     pub(super) flows: BTreeMap<Name, Arc<Flow>>,
     pub root: NodeId,
     pub runs: BTreeMap<NodeId, Run>,
+    /// That the store cannot be written, as long as it cannot.
+    pub outage: Option<String>,
 }
 
 #[derive(Clone, Debug)]
@@ -111,7 +113,7 @@ impl View {
     /// Before anything is known of the run but its number.
     pub fn new(flows: &[Flow], root: NodeId) -> View {
         let flows = flows.iter().map(|flow| (flow.name.clone(), Arc::new(flow.clone()))).collect();
-        View { flows, root, runs: BTreeMap::new() }
+        View { flows, root, runs: BTreeMap::new(), outage: None }
     }
 
     pub fn root_run(&self) -> Option<&Run> {
@@ -172,7 +174,8 @@ impl View {
         Some(name)
     }
 
-    fn has_started(&self, task: TaskId) -> bool {
+    /// Whether the start of its attempt is known.
+    pub fn has_started(&self, task: TaskId) -> bool {
         let step = self.place(task.node).and_then(|(run, index)| self.runs.get(&run)?.steps.get(index));
         step.is_some_and(|step| match (task.index(), &step.items) {
             (Some(index), Some(items)) => items.has_started(index),

@@ -38,6 +38,33 @@ fn what_is_wrong_beside_many_files_is_said_once() {
     assert_eq!(outcome.stderr.matches("error[").count(), 1, "{}", outcome.stderr);
 }
 
+/// The large one would need more memory than there is, the endless one all of it, and the pipe all the time.
+#[test]
+fn of_what_is_too_large_or_no_file_next_to_nothing_is_read() {
+    let mut test =
+        Test::new().file("huge.yaml", "").file("good.yaml", &GOOD.replace(", pools: { db: 1 }", ""));
+    let huge = std::fs::File::options().write(true).open(test.path("huge.yaml")).unwrap();
+    huge.set_len(1 << 40).unwrap();
+    let _pipe = test.pipe("pipe.yaml");
+    let mut said = String::new();
+    for path in ["huge.yaml", "pipe.yaml", "/dev/zero"] {
+        test = test.args(["check", path]).status(2);
+        said += &test.run().stderr;
+    }
+    golden("check-not-read", &said);
+    let test = test.args(["run", "good.yaml", "--inputs", "huge.yaml"]).status(2);
+    assert!(test.run().stderr.contains("error[file-too-large]"));
+}
+
+#[test]
+fn a_file_may_come_through_a_pipe() {
+    let test = Test::new().file("good.yaml", "flow: good\nsteps: { one: { run: [ls] } }\n");
+    let mut command = std::process::Command::new("sh");
+    let script = format!("cat good.yaml | '{}' check /dev/stdin", env!("CARGO_BIN_EXE_tidegate"));
+    command.args(["-c", &script]).current_dir(test.directory());
+    assert_eq!(test.run_as(command).stderr, "1 file, no errors\n");
+}
+
 #[test]
 fn what_cannot_be_read_is_an_error() {
     let test = Test::new().args(["check", "missing.yaml"]).status(2);

@@ -2,6 +2,7 @@
 
 mod check;
 mod guides;
+mod outage;
 mod run;
 mod support;
 mod terminal;

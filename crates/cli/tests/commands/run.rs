@@ -62,6 +62,58 @@ steps:
     golden("failing", &outcome.stderr);
 }
 
+/// The quick ones write while the noisy one does: it has begun, and ends after them.
+#[test]
+fn a_noisy_step_hides_no_lines_of_quick_ones_and_its_own_are_counted() {
+    let flow = r#"
+flow: noisy
+steps:
+  noisy: { run: [sh, -c, "seq 1 60000; read line < go; seq 60001 120000"] }
+  quick: { with_items: "{{ range(20) }}", concurrency: 1, run: [echo, "quick {{ item }}"] }
+  go: { after: [quick], run: [sh, -c, "echo > go"] }
+"#;
+    let test = Test::new().file("noisy.yaml", flow).args(["run", "noisy.yaml", "--slots", "2"]);
+    let _go = test.pipe("go");
+    let said = test.run().stderr;
+    for item in 0..20 {
+        assert!(said.contains(&format!("| quick {item}\n")), "item {item}");
+    }
+    let noisy = said.lines().filter(|line| line.split_whitespace().nth(1) == Some("noisy"));
+    let (mut shown, mut hidden) = (0, 0);
+    for line in noisy {
+        let words: Vec<&str> = line.split_whitespace().skip(2).collect();
+        match words[..] {
+            ["|", number] => {
+                shown += 1;
+                assert_eq!(number.parse(), Ok(shown + hidden), "every gap is told");
+            }
+            ["…", count, "lines", "not", "shown"] => hidden += count.parse::<u32>().unwrap(),
+            _ => {}
+        }
+    }
+    assert_eq!(shown + hidden, 120_000);
+}
+
+#[test]
+fn outputs_that_cannot_be_written_are_an_error() {
+    let flow = "flow: small\nsteps: { one: { run: [echo] } }\noutputs: { a: 1 }\n";
+    let test = Test::new().file("small.yaml", flow).args(["run", "small.yaml", "-q", "-o", "json"]).status(6);
+    let mut command = test.command();
+    command.stdout(std::fs::File::options().write(true).open("/dev/full").unwrap());
+    golden("output-not-written", &test.run_as(command).stderr);
+}
+
+#[test]
+fn a_reader_that_has_gone_away_is_no_success_and_no_news() {
+    let flow = "flow: small\nsteps: { one: { run: [echo] } }\noutputs: { a: 1 }\n";
+    let test = Test::new().file("small.yaml", flow).args(["run", "small.yaml", "-q"]).status(141);
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut command = test.command();
+    command.stdout(writer);
+    assert_eq!(test.run_as(command).stderr, "");
+}
+
 #[test]
 fn an_invalid_file_is_refused_with_all_its_errors() {
     let flow = "flow: broken\nsteps:\n  one: { rnu: [echo] }\n  two: { after: [oen], run: [echo], pools: { db: 1 } }\n";
@@ -130,8 +182,46 @@ fn after_a_crash_nothing_is_left_and_the_store_goes_on() {
     held.until_gone();
     run.finish();
     let outcome = test.args(["run", "other.yaml"]).run();
-    assert!(outcome.stderr.contains("is not finished; the work goes on here too"), "{}", outcome.stderr);
+    let told = "is not finished; `tidegate run --resume` finishes the newest";
+    assert!(outcome.stderr.contains(told), "{}", outcome.stderr);
     assert!(outcome.stderr.contains("other"), "{}", outcome.stderr);
+}
+
+#[test]
+fn a_run_that_was_left_open_is_finished_by_resume() {
+    let flow = r#"
+flow: single
+concurrency: 1
+when_busy: reject
+inputs: { name: { type: string, required: true } }
+steps:
+  one: { run: [sh, -c, "exec 3>alive; echo ready; test -e finish || exec sleep 1000"] }
+  two: { after: [one], run: [echo, "{{ inputs.name }}"] }
+outputs: { said: "{{ steps.two.output.stdout }}" }
+"#;
+    let test = Test::new().file("single.yaml", flow);
+    let test = test.file("other.yaml", "flow: other\nsteps: { one: { run: [echo] } }\n");
+    let test = test.args(["run", "single.yaml", "-i", "name=Ada"]).status(-1);
+    let alive = test.pipe("alive");
+    let mut run = test.start();
+    let held = alive.held();
+    run.until("| ready");
+    run.signal(Signal::KILL);
+    held.until_gone();
+    run.finish();
+
+    let test = test.args(["run", "single.yaml", "-q", "-i", "name=Bob"]).status(4);
+    golden("refused-for-a-leftover", &test.run().stderr);
+    let test = test.args(["run", "other.yaml", "--resume"]).status(3);
+    golden("resume-other-flow", &test.run().stderr);
+
+    std::fs::remove_file(test.path("alive")).unwrap();
+    let test = test.file("finish", "").args(["run", "--resume", "single.yaml", "-o", "json"]);
+    let outcome = test.run();
+    assert_eq!(outcome.stdout, "{\"said\":\"Ada\\n\"}\n");
+    assert!(outcome.stderr.contains("✓ one") && outcome.stderr.contains("✓ two"), "{}", outcome.stderr);
+    let test = test.args(["run", "--resume"]).status(3);
+    golden("resume-nothing", &test.run().stderr);
 }
 
 #[test]

@@ -6,5 +6,6 @@ mod read;
 mod scalar;
 mod tree;
 
-pub(crate) use read::{MAX_BYTES, read};
+pub use read::MAX_BYTES;
+pub(crate) use read::read;
 pub(crate) use tree::{Entry, Node, Value, json_kind};

@@ -9,7 +9,7 @@ use serde_saphyr::granit_parser::{Span as Mark, StrInput};
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-pub(crate) const MAX_BYTES: usize = 256 * 1024;
+pub const MAX_BYTES: usize = 256 * 1024;
 const MAX_DEPTH: usize = 64;
 const MAX_VALUES: usize = 50_000;
 

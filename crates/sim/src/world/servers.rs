@@ -11,6 +11,9 @@ use tidegate_core::time::{Moment, Span};
 use tidegate_engine::{Input, Output, Server};
 use tidegate_store::{MemoryStore, Reads, Store, StoreError};
 
+/// Out of a hundred failures of the store, those that damage the server's handle.
+const SHUT_OUT: u64 = 20;
+
 pub(crate) struct SimServer {
     name: Name,
     server: Option<Server>,
@@ -19,6 +22,8 @@ pub(crate) struct SimServer {
     /// How far its clock is off.
     skew: Span,
     store: MemoryStore,
+    /// Its handle met a full disk: nothing works until it is opened anew.
+    shut_out: bool,
     paused_until: Option<Moment>,
     /// What arrived while it stood still.
     missed: Vec<Event>,
@@ -59,6 +64,7 @@ impl SimServer {
         self.polls.clear();
         self.outbox.clear();
         self.missed.clear();
+        self.shut_out = false;
         self.paused_until = None;
         self.next_tick = None;
     }
@@ -86,6 +92,7 @@ impl World {
                 // A clock that is off by up to an hour must not matter.
                 skew: Span::millis(self.random.below(3_600_000)),
                 store: self.store.handle(),
+                shut_out: false,
                 paused_until: None,
                 missed: Vec::new(),
                 polls: BTreeMap::new(),
@@ -111,7 +118,8 @@ impl World {
             match output {
                 Output::Answer { ticket, answer } => self.answer(id, ticket, answer),
                 Output::Effect(effect) => self.effect(id, effect),
-                Output::Written(_) | Output::Reopen => {}
+                Output::Written(_) => {}
+                Output::Reopen => self.servers[id].shut_out = false,
                 job => {
                     let span = self.soon();
                     self.after(span, Event::Store { server: id, life, job });
@@ -160,20 +168,26 @@ impl World {
     /// may have sent its request already.
     pub(super) fn store_job(&mut self, id: ServerId, life: u64, job: Output) {
         let trouble = if self.troubled { self.plan.trouble.unknown_commits } else { 0 };
-        let fails = self.random.chance(trouble);
-        let is_carried_out = !fails || self.random.chance(50);
-        let unknown = || StoreError::Unknown("no answer".to_owned());
+        let was_shut_out = self.servers[id].shut_out;
+        let fails = was_shut_out || self.random.chance(trouble);
+        let is_carried_out = !fails || (!was_shut_out && self.random.chance(50));
+        let shut_out = was_shut_out || (fails && self.random.chance(SHUT_OUT));
+        self.servers[id].shut_out = shut_out;
+        let failure = || match shut_out {
+            true => StoreError::Unusable("disk full".to_owned()),
+            false => StoreError::Unknown("no answer".to_owned()),
+        };
         let name = self.servers[id].name.clone();
         let store = &mut self.servers[id].store;
         let answer = match &job {
             Output::Lead { mine, lease } => {
-                let result = if is_carried_out { store.lead(&name, *mine, *lease) } else { Err(unknown()) };
-                Input::Led(if fails { Err(unknown()) } else { result })
+                let result = if is_carried_out { store.lead(&name, *mine, *lease) } else { Err(failure()) };
+                Input::Led(if fails { Err(failure()) } else { result })
             }
-            Output::Load => Input::Loaded(if fails { Err(unknown()) } else { store.load() }),
+            Output::Load => Input::Loaded(if fails { Err(failure()) } else { store.load() }),
             Output::Commit(entry) => {
-                let result = if is_carried_out { store.commit(entry) } else { Err(unknown()) };
-                Input::Committed(if fails { Err(unknown()) } else { result })
+                let result = if is_carried_out { store.commit(entry) } else { Err(failure()) };
+                Input::Committed(if fails { Err(failure()) } else { result })
             }
             Output::Resign { term } => {
                 // Whether or not it is heard, the lease ends by itself.
@@ -183,7 +197,12 @@ impl World {
             _ => return,
         };
         if fails {
-            self.disturbed(if is_carried_out { "commit done, answer lost" } else { "commit lost" });
+            self.disturbed(match (was_shut_out, shut_out) {
+                (true, _) => "store not opened anew yet",
+                (false, true) => "disk full",
+                (false, false) if is_carried_out => "commit done, answer lost",
+                (false, false) => "commit lost",
+            });
         }
         let span = self.soon();
         self.after(span, Event::StoreAnswer { server: id, life, answer });

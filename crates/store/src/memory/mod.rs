@@ -123,6 +123,10 @@ impl Store for MemoryStore {
     fn commit(&mut self, entry: &Entry) -> Result<Commit, StoreError> {
         Ok(self.shared().commit(entry))
     }
+
+    fn reopen(&mut self) -> Result<(), StoreError> {
+        Ok(())
+    }
 }
 
 impl Reads for MemoryStore {

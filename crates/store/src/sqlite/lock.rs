@@ -2,6 +2,7 @@
 //!
 //! The lock file stays when its owner goes. Removing it would let two processes lock two files of one name.
 
+use super::fault::of_file;
 use crate::contract::StoreError;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
@@ -16,20 +17,19 @@ pub struct Lock {
 impl Lock {
     pub fn take(store: &Path) -> Result<Self, StoreError> {
         let path = beside(store);
-        let broken = |error: io::Error| StoreError::Broken(format!("{}: {error}", path.display()));
         let mut file = OpenOptions::new()
             .create(true)
             .truncate(false)
             .read(true)
             .write(true)
             .open(&path)
-            .map_err(broken)?;
+            .map_err(|error| of_file(&error))?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(StoreError::InUse(owner(&mut file))),
-            Err(TryLockError::Error(error)) => return Err(broken(error)),
+            Err(TryLockError::Error(error)) => return Err(of_file(&error)),
         }
-        write_pid(&mut file).map_err(broken)?;
+        write_pid(&mut file).map_err(|error| of_file(&error))?;
         Ok(Lock { _file: file })
     }
 }

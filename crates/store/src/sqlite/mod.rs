@@ -2,8 +2,8 @@
 //!
 //! Writes are applied directly: one transaction an entry, flushed to the disk before it is answered. Ownership is a
 //! lock that the operating system drops with the process, so there is no lease to wait for, and whoever opens the
-//! file may lead. A handle that met a broken disk refuses everything from then on: what its cache believes and what
-//! the disk holds may differ, and only a fresh handle finds out.
+//! file may lead. A handle that met a full or broken disk refuses everything until it is opened anew: what its cache
+//! believes and what the disk holds may differ, and only a fresh connection finds out. The lock is kept meanwhile.
 
 mod apply;
 mod columns;
@@ -13,6 +13,8 @@ mod lock;
 mod migrations;
 mod open;
 mod reader;
+#[cfg(test)]
+mod tests;
 
 pub use reader::SqliteReader;
 
@@ -20,7 +22,7 @@ use crate::contract::{Commit, Ended, Entry, Loaded, Reads, Store, StoreError, Te
 use columns::unsigned;
 use lock::Lock;
 use rusqlite::{Connection, Row, Transaction, TransactionBehavior};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 use tidegate_core::ids::{Name, NodeId, RunId, TaskId};
 use tidegate_core::protocol::Payload;
@@ -37,10 +39,9 @@ pub(crate) use sql;
 /// The owner's handle.
 #[derive(Debug)]
 pub struct SqliteStore {
-    /// Closed before the lock is let go.
-    connection: Connection,
-    /// Why nothing can be done any more.
-    broken: Option<String>,
+    /// Closed before the lock is let go, and at once when it cannot be trusted any more; then this is why.
+    connection: Result<Connection, StoreError>,
+    path: PathBuf,
     _lock: Lock,
 }
 
@@ -57,8 +58,8 @@ impl SqliteStore {
     pub fn open(path: impl AsRef<Path>) -> Result<Self, StoreError> {
         let path = path.as_ref();
         let lock = Lock::take(path)?;
-        let connection = open::owner(path)?;
-        Ok(SqliteStore { connection, broken: None, _lock: lock })
+        let connection = Ok(open::owner(path)?);
+        Ok(SqliteStore { connection, path: path.to_owned(), _lock: lock })
     }
 
     /// Opens a store to look at it, whether or not somebody owns it.
@@ -66,17 +67,15 @@ impl SqliteStore {
         SqliteReader::open(path.as_ref())
     }
 
-    /// Works on the file, unless the handle is damaged, and notes it if that damages it.
+    /// Works on the file, unless the connection is closed, and closes it if it cannot be trusted afterwards.
     fn with<T>(
         &mut self,
         work: impl FnOnce(&mut Connection) -> rusqlite::Result<T>,
     ) -> Result<T, StoreError> {
-        if let Some(why) = &self.broken {
-            return Err(StoreError::Broken(why.clone()));
-        }
-        work(&mut self.connection).map_err(fault::said).inspect_err(|error| {
-            if let StoreError::Broken(why) = error {
-                self.broken = Some(why.clone());
+        let connection = self.connection.as_mut().map_err(|why| why.clone())?;
+        work(connection).map_err(fault::said).inspect_err(|error| {
+            if !matches!(error, StoreError::Unknown(_)) {
+                self.connection = Err(error.clone());
             }
         })
     }
@@ -119,6 +118,11 @@ impl Store for SqliteStore {
             apply::apply(&transaction, entry, &batch)?;
             transaction.commit().map(|()| Commit::Done)
         })
+    }
+
+    fn reopen(&mut self) -> Result<(), StoreError> {
+        self.connection = open::owner(&self.path);
+        self.connection.as_ref().map(drop).map_err(StoreError::clone)
     }
 }
 

@@ -5,6 +5,7 @@
 
 use super::lines::{Lines, Piece};
 use super::wire::{Event, Id, Stream};
+use crate::clock;
 use std::io::ErrorKind;
 use std::os::fd::OwnedFd;
 use tokio::net::unix::pipe::Receiver;
@@ -55,9 +56,10 @@ impl Output {
     }
 
     async fn tell(&self, pieces: Vec<Piece>) {
+        let (id, stream, at) = (self.id, self.stream, clock::wall());
         for Piece { text, newline } in pieces {
             // Nobody listens only when the worker is gone, and then everything ends.
-            let _ = self.events.send(Event::Line { id: self.id, stream: self.stream, text, newline }).await;
+            let _ = self.events.send(Event::Line { id, at, stream, text, newline }).await;
         }
     }
 }

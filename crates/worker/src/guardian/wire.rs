@@ -45,6 +45,8 @@ pub(crate) enum Event {
     },
     Line {
         id: Id,
+        /// Wall time at which it was read.
+        at: Moment,
         stream: Stream,
         text: String,
         newline: bool,

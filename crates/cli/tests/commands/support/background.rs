@@ -35,6 +35,13 @@ impl Background {
         rustix::process::kill_process(pid, signal).expect("it runs");
     }
 
+    /// No file that it writes may grow beyond so many bytes.
+    pub fn limit_files_to(&self, bytes: Option<u64>) {
+        let pid = rustix::process::Pid::from_child(&self.child);
+        let limit = rustix::process::Rlimit { current: bytes, maximum: None };
+        rustix::process::prlimit(Some(pid), rustix::process::Resource::Fsize, limit).expect("it runs");
+    }
+
     /// Waits for its end; everything it has said.
     pub fn finish(mut self) -> String {
         self.heard.extend(self.stderr.by_ref().map(|line| line.expect("it writes text")));

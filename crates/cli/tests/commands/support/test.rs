@@ -55,7 +55,11 @@ impl Test {
     }
 
     pub fn run(&self) -> Outcome {
-        let output = self.command().stdin(Stdio::null()).output().expect("the binary starts");
+        self.run_as(self.command())
+    }
+
+    pub fn run_as(&self, mut command: Command) -> Outcome {
+        let output = command.stdin(Stdio::null()).output().expect("the binary starts");
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("it writes text");
         let outcome = Outcome { stdout: text(output.stdout), stderr: text(output.stderr) };
         let (args, status) = (&self.args, output.status.code());
@@ -67,8 +71,24 @@ impl Test {
         Background::start(self.command(), self.status)
     }
 
+    /// Started so that [`Background::limit_files_to`] does not end it.
+    pub fn start_limitable(&self) -> Background {
+        Background::start(self.limitable(), self.status)
+    }
+
     pub fn command(&self) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_tidegate"));
+        self.of(Command::new(env!("CARGO_BIN_EXE_tidegate")))
+    }
+
+    /// Writes beyond the limit on the size of files, which may be given as FILE_LIMIT, fail and do not end it.
+    pub fn limitable(&self) -> Command {
+        let script = "trap '' XFSZ; ulimit -S -f ${FILE_LIMIT:-unlimited}; exec \"$0\" \"$@\"";
+        let mut command = Command::new("sh");
+        command.args(["-c", script, env!("CARGO_BIN_EXE_tidegate")]);
+        self.of(command)
+    }
+
+    fn of(&self, mut command: Command) -> Command {
         command.args(&self.args).current_dir(self.directory.path());
         command.env_remove("NO_COLOR").env_remove("CLICOLOR_FORCE");
         command

@@ -1,0 +1,109 @@
+//! Carries out effects: hands attempts to workers, and has templates rendered, off the writer.
+
+use super::work::Shell;
+use super::{Delivery, Request};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tidegate_core::ids::Name;
+use tidegate_core::protocol::{Attempt, Command, Effect, Evaluation, Lease, Payload, Question};
+use tidegate_core::time::{Moment, Span};
+use tidegate_store::{Reads, StoreError};
+use tokio::sync::oneshot;
+
+/// How long to wait before a store that could not be read is read again: at first, and at most.
+const READ_AGAIN_FIRST: Duration = Duration::from_millis(20);
+const READ_AGAIN_LAST: Duration = Duration::from_secs(2);
+
+/// A reader of the store, for one at a time.
+pub(super) type Reader = Arc<Mutex<Box<dyn Reads>>>;
+
+/// An attempt on its way to its worker.
+pub(super) struct Parcel {
+    worker: Name,
+    lease: Lease,
+    length: Span,
+    number: u32,
+    granted: Moment,
+}
+
+impl Shell {
+    pub(super) fn effect(&mut self, effect: Effect) {
+        match effect {
+            Effect::Deliver { worker, lease, order, length, number, at } => {
+                let parcel = Parcel { worker, lease, length, number, granted: at };
+                match order {
+                    Some(order) => self.hand_over(parcel, order),
+                    None => self.fetch_order(parcel),
+                }
+            }
+            Effect::Stop { worker, lease } => {
+                if let Some((_, sender)) = self.workers.get(&worker) {
+                    // A worker that is gone is noticed by its silence.
+                    let _ = sender.send(Delivery::Stop(lease));
+                }
+            }
+            Effect::Ask(question) => self.ask(question),
+        }
+    }
+
+    /// Only to the start of the worker that the core knows, and only while the lease is live: time may have passed
+    /// since it was granted. What is left out by mistake is missing from the worker's list, and delivered again.
+    pub(super) fn hand_over(&self, parcel: Parcel, order: Payload) {
+        let Parcel { worker, lease, length, number, granted } = parcel;
+        let (Some(core), Some((incarnation, sender))) = (self.server.core(), self.workers.get(&worker))
+        else {
+            return;
+        };
+        if core.incarnation(&worker) != Some(*incarnation) || !core.is_live(lease) {
+            return;
+        }
+        let Some(run) = core.root_id(lease.task.node) else { return };
+        // The worker counts from `age` ago, so all of the lease is left.
+        let age = self.engine_now().since(granted).into();
+        let attempt = Attempt { lease, order, length, left: length, number };
+        let _ = sender.send(Delivery::Attempt { attempt, run, age });
+    }
+
+    fn fetch_order(&self, parcel: Parcel) {
+        let (reader, internal) = (self.reader.clone(), self.internal.clone());
+        tokio::spawn(async move {
+            let task = parcel.lease.task;
+            if let Ok(Some(order)) = read(reader, move |store| store.payload(task)).await {
+                let _ = internal.send(Request::HandOver(parcel, order));
+            }
+        });
+    }
+
+    fn ask(&self, question: Question) {
+        let Some(asked) = self.server.core().and_then(|core| core.asked(question)) else { return };
+        let (reader, internal) = (self.reader.clone(), self.internal.clone());
+        let evaluator = self.evaluator.clone();
+        tokio::spawn(async move {
+            let evaluation = read(reader, move |store| evaluator.evaluate(&asked, store)).await;
+            // What cannot be read now may be read later, so this one never will be.
+            let evaluation =
+                evaluation.unwrap_or_else(|error| Evaluation::Failed { error: error.to_string() });
+            let (reply, _) = oneshot::channel();
+            let _ = internal.send(Request::Command(Command::Evaluated { question, evaluation }, reply));
+        });
+    }
+}
+
+/// Reads on a thread that may block, again and again while the reason for a failure may pass.
+async fn read<T: Send + 'static>(
+    reader: Reader,
+    work: impl Fn(&mut dyn Reads) -> Result<T, StoreError> + Send + Sync + 'static,
+) -> Result<T, StoreError> {
+    let work = Arc::new(work);
+    let mut pause = READ_AGAIN_FIRST;
+    loop {
+        let (reader, work) = (reader.clone(), work.clone());
+        let once = move || work(reader.lock().unwrap_or_else(PoisonError::into_inner).as_mut());
+        match tokio::task::spawn_blocking(once).await {
+            Ok(Err(error)) if error.may_pass() => tokio::time::sleep(pause).await,
+            Ok(result) => return result,
+            Err(panicked) => return Err(StoreError::Broken(panicked.to_string())),
+        }
+        pause = (pause * 2).min(READ_AGAIN_LAST);
+    }
+}

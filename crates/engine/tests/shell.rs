@@ -1,0 +1,211 @@
+//! What the shell does around the server: what it looks up before it takes something in, to whom it hands attempts,
+//! and how it has questions answered.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
+use tidegate_core::admission::{Skills, SlotCounts};
+use tidegate_core::ids::{Name, NodeId, RunId, TaskId};
+use tidegate_core::protocol::{
+    Answer, Command, Declare, Evaluation, Finish, Heartbeat, Join, Lease, Outcome, Payload, Submission,
+    Submit, Write,
+};
+use tidegate_core::state::State;
+use tidegate_core::{Asked, RESIDENT};
+use tidegate_engine::{Delivery, Engine, Evaluate};
+use tidegate_store::{Ended, Loaded, MemoryStore, Reads, StoreError};
+
+fn worker() -> Name {
+    Name::new("worker")
+}
+
+fn job(id: u128, order: &str) -> Command {
+    let what = Submission::Job { action: Name::new("mail"), key: None, order: Payload::new(order) };
+    Command::Submit(Submit { id: RunId(id), what, tags: vec![], priority: 0, due: None, idempotency: None })
+}
+
+fn join(incarnation: u64) -> Command {
+    let slots = SlotCounts { process: 1, io: 1 };
+    let skills = Skills { functions: vec![Name::new("mail")], ..Skills::plain() };
+    Command::Join(Join { worker: worker(), incarnation, skills, slots })
+}
+
+fn finish(lease: Lease, outcome: Outcome) -> Command {
+    Command::Finish(Finish { worker: worker(), lease, outcome, offer: None })
+}
+
+fn node_of(answer: &Answer) -> NodeId {
+    let Answer::Accepted { node, .. } = answer else { panic!("it was accepted: {answer:?}") };
+    *node
+}
+
+fn lease_of(delivery: Option<Delivery>) -> Lease {
+    let Some(Delivery::Attempt { attempt, .. }) = delivery else { panic!("an attempt: {delivery:?}") };
+    attempt.lease
+}
+
+/// Answers as its list says, and then always as it says last.
+struct Answers(AtomicU32, Vec<Result<Evaluation, StoreError>>);
+
+impl Answers {
+    fn new(answers: Vec<Result<Evaluation, StoreError>>) -> Arc<Answers> {
+        Arc::new(Answers(AtomicU32::new(0), answers))
+    }
+}
+
+impl Evaluate for Answers {
+    fn evaluate(&self, _: &Asked, _: &mut dyn Reads) -> Result<Evaluation, StoreError> {
+        let asked = self.0.fetch_add(1, Ordering::SeqCst) as usize;
+        self.1[asked.min(self.1.len() - 1)].clone()
+    }
+}
+
+fn wrong() -> Evaluation {
+    Evaluation::Failed { error: "there is no such thing".to_owned() }
+}
+
+fn engine(store: &MemoryStore, reader: impl Reads + 'static) -> Engine {
+    let evaluator = Answers::new(vec![Ok(wrong())]);
+    Engine::start(Name::new("engine"), Box::new(store.handle()), Box::new(reader), evaluator)
+}
+
+#[tokio::test]
+async fn a_submission_that_has_ended_is_not_accepted_a_second_time() {
+    let store = MemoryStore::new();
+    let first = engine(&store, store.handle());
+    let mut deliveries = first.attach(worker(), 1);
+    first.insist(join(1)).await.unwrap();
+    let node = node_of(&first.send(job(7, "1")).await.unwrap());
+    let lease = lease_of(deliveries.recv().await);
+    first.send(finish(lease, Outcome::Succeeded(Payload::null()))).await.unwrap();
+    first.shut_down();
+    // What has ended is not loaded, so only the store knows of it.
+    let second = engine(&store, store.handle());
+    let again = second.insist(job(7, "1")).await.unwrap();
+    assert_eq!(again, Answer::Accepted { node, again: true });
+    assert_eq!(second.read(|core, _| core.roots()).await.unwrap(), [], "nothing is open");
+}
+
+#[tokio::test]
+async fn an_attempt_goes_to_the_start_of_the_worker_that_joined() {
+    let store = MemoryStore::new();
+    let engine = engine(&store, store.handle());
+    let mut before = engine.attach(worker(), 1);
+    engine.insist(join(2)).await.unwrap();
+    engine.send(job(1, "1")).await.unwrap();
+    // What was to be delivered has been, once something that came later is answered.
+    engine.read(|_, _| ()).await.unwrap();
+    assert!(before.try_recv().is_err(), "an earlier start must not get it");
+    let mut after = engine.attach(worker(), 2);
+    let heartbeat = Heartbeat { worker: worker(), incarnation: 2, has: vec![] };
+    for _ in 0..3 {
+        engine.send(Command::Heartbeat(heartbeat.clone())).await.unwrap();
+    }
+    lease_of(after.recv().await);
+}
+
+/// Lets an order be read only when it is told to.
+struct Gate {
+    store: MemoryStore,
+    asked: mpsc::Sender<()>,
+    open: Arc<Mutex<()>>,
+}
+
+impl Reads for Gate {
+    fn load(&mut self) -> Result<Loaded, StoreError> {
+        self.store.load()
+    }
+
+    fn find(&mut self, id: RunId) -> Result<Option<NodeId>, StoreError> {
+        self.store.find(id)
+    }
+
+    fn payload(&mut self, task: TaskId) -> Result<Option<Payload>, StoreError> {
+        self.asked.send(()).unwrap();
+        drop(self.open.lock().unwrap());
+        self.store.payload(task)
+    }
+
+    fn ended(&mut self, task: TaskId) -> Result<Option<Ended>, StoreError> {
+        self.store.ended(task)
+    }
+
+    fn ended_items(&mut self, step: NodeId, from: u32, to: u32) -> Result<Vec<(u32, Ended)>, StoreError> {
+        self.store.ended_items(step, from, to)
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lease_that_ended_while_its_order_was_read_is_not_delivered() {
+    let store = MemoryStore::new();
+    let open = Arc::new(Mutex::new(()));
+    let (asked, is_asked) = mpsc::channel();
+    let engine = engine(&store, Gate { store: store.handle(), asked, open: open.clone() });
+    let mut deliveries = engine.attach(worker(), 1);
+    let mut entries = engine.subscribe();
+    let closed = open.lock().unwrap();
+    let large = format!("\"{}\"", "x".repeat(RESIDENT));
+    tokio::task::block_in_place(|| {
+        let handle = tokio::runtime::Handle::current();
+        handle.block_on(async {
+            engine.insist(join(1)).await.unwrap();
+            engine.send(job(1, &large)).await.unwrap();
+        });
+        is_asked.recv().unwrap();
+        let lease = loop {
+            let entry = handle.block_on(entries.recv()).unwrap();
+            let granted = entry.writes.iter().find_map(|write| match write {
+                Write::Granted { task, grant, .. } => Some(Lease { task: *task, epoch: grant.epoch }),
+                _ => None,
+            });
+            if let Some(lease) = granted {
+                break lease;
+            }
+        };
+        let ended = Outcome::Succeeded(Payload::null());
+        handle.block_on(engine.send(finish(lease, ended))).unwrap();
+    });
+    drop(closed);
+    // The second order is read after the first, so its delivery would follow that of the first.
+    engine.send(job(2, &large)).await.unwrap();
+    let second = lease_of(deliveries.recv().await);
+    let root = engine.read(move |core, _| core.root_id(second.task.node)).await.unwrap();
+    assert_eq!(root, Some(RunId(2)));
+}
+
+/// How a run of a flow ends whose only template is answered like this, and how often it was asked for.
+async fn run_with(answers: Vec<Result<Evaluation, StoreError>>) -> (Ended, u32) {
+    let mut store = MemoryStore::new();
+    let evaluator = Answers::new(answers);
+    let engine = Engine::start(
+        Name::new("engine"),
+        Box::new(store.handle()),
+        Box::new(store.handle()),
+        evaluator.clone(),
+    );
+    let document = tidegate_flow::parse("a.yaml", "flow: a\nsteps: { b: { run: [echo] } }\n").unwrap();
+    let declare = Declare { flows: document.flows, actions: document.actions, limits: document.limits };
+    let mut entries = engine.subscribe();
+    engine.insist(Command::Declare(declare)).await.unwrap();
+    let what = Submission::Run { flow: Name::new("a"), key: None, inputs: Payload::new("{}") };
+    let submit = Submit { id: RunId(1), what, tags: vec![], priority: 0, due: None, idempotency: None };
+    let root = TaskId::node(node_of(&engine.send(Command::Submit(submit)).await.unwrap()));
+    let is_end = |write: &Write| matches!(write, Write::Ended { task, .. } if *task == root);
+    while !entries.recv().await.unwrap().writes.iter().any(is_end) {}
+    (store.ended(root).unwrap().unwrap(), evaluator.0.load(Ordering::SeqCst))
+}
+
+#[tokio::test]
+async fn a_store_that_cannot_be_read_for_a_moment_fails_no_step() {
+    let busy = || Err(StoreError::Unknown("busy".to_owned()));
+    let full = Err(StoreError::Unusable("disk I/O error".to_owned()));
+    let (ended, asked) = run_with(vec![busy(), full, busy(), Ok(wrong())]).await;
+    assert_eq!((ended.state, asked), (State::Failed, 4));
+    assert!(ended.error.unwrap().contains("there is no such thing"), "what the template said in the end");
+}
+
+#[tokio::test]
+async fn a_store_that_never_can_be_read_fails_the_step_at_once() {
+    let (ended, asked) = run_with(vec![Err(StoreError::Broken("malformed".to_owned()))]).await;
+    assert_eq!((ended.state, asked), (State::Failed, 1));
+    assert!(ended.error.unwrap().contains("malformed"));
+}
