@@ -161,8 +161,11 @@ impl Core {
         if refused_elsewhere {
             return None;
         }
-        let mut needed = 1 - self.admission.free_for(own, rank, now);
         let mut running: Vec<(Moment, TaskId, bool)> = self.running_at(own);
+        // Of each class only the first stands in line; those behind it need room, too.
+        let ahead = self.roots_ahead(own, rank, running.len());
+        let unused = self.admission.limit(own).unused(now);
+        let mut needed = 1 - self.admission.free_for(own, rank, now).min(unused - ahead);
         running.sort_unstable();
         needed -= running.iter().filter(|(_, _, stopping)| *stopping).count() as i64;
         let mut first = None;
@@ -178,6 +181,14 @@ impl Core {
             }
         }
         first
+    }
+
+    /// How many root tasks wait at a limit before `rank`, counted up to `most`.
+    fn roots_ahead(&self, limit: LimitId, rank: Rank, most: usize) -> i64 {
+        let classes = self.admission.users(limit).map(|class| self.admission.class(class));
+        let ranks = classes.flat_map(|class| class.ranges().map(|(first, _)| first));
+        let ahead = ranks.filter(|waiting| *waiting < rank && self.is_root(waiting.task()));
+        ahead.take(most).count() as i64
     }
 
     /// Root tasks that hold units of a limit: since when, and whether they were told to stop.
