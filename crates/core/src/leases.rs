@@ -51,6 +51,7 @@ impl Core {
                 self.disconnect(&name, now);
             }
             self.schedule_check(&name);
+            debug_assert_ne!(self.workers.due(now), Some(name), "a worker is looked at once, not for ever");
         }
     }
 
