@@ -69,7 +69,7 @@ impl Core {
 mod tests {
     use crate::core::SLICE;
     use crate::ids::{NodeId, TaskId};
-    use crate::model::{OnFailure, Step, Work};
+    use crate::model::{Flow, OnFailure, Step, Work};
     use crate::protocol::{
         Answer, Command, Effect, Evaluation, Outcome, Pausable, Payload, Question, Refusal,
     };
@@ -178,5 +178,20 @@ mod tests {
         }
         assert!(!kit.effects.iter().any(|effect| matches!(effect, Effect::Deliver { .. })));
         assert!(kit.core.is_idle());
+    }
+
+    #[test]
+    fn what_a_time_out_of_its_run_turns_away_was_cancelled() {
+        let mut kit = Kit::new(0);
+        let blocked = (0..3 * SLICE).map(|_| Step { after: vec![0], ..step("blocked") });
+        let steps = [step("first")].into_iter().chain(blocked).chain([step("last")]).collect();
+        let timeout = Some(Span::seconds(5));
+        kit.declare(vec![Flow { timeout, ..flow("one", steps) }], Vec::new(), None);
+        let run = kit.run("one");
+        kit.answer_step(run, 3 * SLICE + 1, Evaluation::Order(rendered(None)));
+        kit.advance(Span::seconds(5));
+        kit.join("v", 1, 9);
+        let last = run.step(3 * SLICE as usize + 1);
+        assert_eq!(kit.ended(last), Some((State::Cancelled, None)), "only the run itself timed out");
     }
 }
