@@ -19,7 +19,9 @@ impl Core {
                 Alarm::Deadline => self.stop_run(task.node, Stop::TimedOut, now),
             }
         }
-        while let Some((_, key)) = self.override_ends.first().filter(|(at, _)| *at <= now).cloned() {
+        while self.override_ends.first().is_some_and(|(at, _)| *at <= now)
+            && let Some((_, key)) = self.override_ends.pop_first()
+        {
             self.change_setting(key, None, now);
         }
         self.check_workers(now);
