@@ -78,7 +78,7 @@ mod tests {
         let mut kit = Kit::new(1);
         kit.advance(Span::seconds(20));
         kit.join(WORKER, 1, 1);
-        kit.advance(Span::seconds(29));
+        kit.advance(Span::seconds(11));
         assert!(matches!(kit.heartbeat(WORKER, 1, Vec::new()), Answer::Renewal(_)), "it is still connected");
     }
 }
