@@ -284,25 +284,32 @@ impl Catalog {
 
     /// Where the declared value of a limit stands in the files, if it does.
     pub fn origin(&self, key: &LimitKey) -> Origin {
-        let of_rules = |of: &Name| {
-            let rule = self.limits.actions.iter().find(|rule| rule.pattern == *of);
-            rule.map(|rule| rule.origin.clone())
+        // Whoever is silent about a part did not declare it.
+        let of_rules = |of: &Name, says: fn(&Each) -> bool| {
+            let mut rules = self.limits.actions.iter().filter(|rule| says(&rule.total) || says(&rule.each));
+            rules.find(|rule| rule.pattern == *of).map(|rule| rule.origin.clone())
         };
-        let of_action = |action: &Name| {
-            let own = self.actions.get(action).map(|action| action.policy.origin.clone());
-            let rules = self.limits.actions.iter().filter(|rule| rule.matches(action.as_str()));
+        let of_action = |action: &Name, says: fn(&Each) -> bool| {
+            let own = self.actions.get(action).map(|action| &action.policy);
+            let own = own.filter(|policy| says(&policy.each)).map(|policy| policy.origin.clone());
+            let rules = self.limits.actions.iter().filter(|rule| says(&rule.each));
+            let rules = rules.filter(|rule| rule.matches(action.as_str()));
             own.or_else(|| rules.max_by_key(|rule| rule.specificity()).map(|rule| rule.origin.clone()))
         };
+        let of_pace = |of: &Name, says| of_rules(of, says).or_else(|| of_action(of, says));
         match key {
             LimitKey::Runs => Some(self.limits.runs_origin.clone()),
             LimitKey::Tag { tag, value } => self.declared_tag(tag, value).map(|(_, origin)| origin.clone()),
             LimitKey::Flow { flow, .. } => {
                 self.newest(flow.as_str()).map(|(_, plan)| flow_origin(&plan.flow))
             }
-            LimitKey::ActionKey { action, .. } | LimitKey::Action(action) => of_action(action),
-            LimitKey::Total(pattern) => of_rules(pattern),
+            LimitKey::ActionKey { action, .. } | LimitKey::Action(action) => {
+                of_action(action, |each| each.concurrency.is_some())
+            }
+            LimitKey::Total(pattern) => of_rules(pattern, |total| total.concurrency.is_some()),
             LimitKey::Pool(name) => self.pool(name).map(|pool| pool.origin.clone()),
-            LimitKey::Quota { of, .. } | LimitKey::Rate { of, .. } => of_rules(of).or_else(|| of_action(of)),
+            LimitKey::Quota { of, .. } => of_pace(of, |each| each.quota.is_some()),
+            LimitKey::Rate { of, .. } => of_pace(of, |each| each.rate.is_some()),
             LimitKey::Steps(_) | LimitKey::Window(_) | LimitKey::Slot(_) => None,
         }
         .unwrap_or_default()

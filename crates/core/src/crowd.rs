@@ -226,9 +226,20 @@ impl Core {
         let mut running = self.running_at(own);
         running.sort_unstable();
         let stopping = running.iter().filter(|(_, _, stopping)| *stopping).count() as i64;
-        let needed = 1 - self.admission.free_for(own, rank, now) - stopping;
+        // Of each class only the first stands in line; those behind it need room, too.
+        let ahead = self.roots_ahead(own, rank, running.len());
+        let free = self.admission.free_for(own, rank, now).min(limit.unused(now) - ahead);
+        let needed = 1 - free - stopping;
         let others = running.into_iter().filter(|(_, _, stopping)| !stopping);
         others.take(usize::try_from(needed).unwrap_or(0)).map(|(_, task, _)| task).collect()
+    }
+
+    /// How many root tasks wait at a limit before `rank`, counted up to `most`.
+    fn roots_ahead(&self, limit: LimitId, rank: Rank, most: usize) -> i64 {
+        let classes = self.admission.users(limit).map(|class| self.admission.class(class));
+        let ranks = classes.flat_map(|class| class.ranges().map(|(first, _)| first));
+        let ahead = ranks.filter(|waiting| *waiting < rank && self.is_root(waiting.task()));
+        ahead.take(most).count() as i64
     }
 
     /// Root tasks that hold units of a limit: since when, and whether they were told to stop.

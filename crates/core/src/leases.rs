@@ -51,6 +51,7 @@ impl Core {
                 self.disconnect(&name, now);
             }
             self.schedule_check(&name);
+            debug_assert_ne!(self.workers.due(now), Some(name), "a worker is looked at once, not for ever");
         }
     }
 
@@ -128,9 +129,9 @@ impl Core {
 #[cfg(test)]
 mod tests {
     use crate::ids::TaskId;
-    use crate::protocol::{Answer, Command, Refusal};
+    use crate::protocol::{Answer, Command, Effect, Outcome, Refusal};
     use crate::state::State;
-    use crate::testkit::{Kit, WORKER};
+    use crate::testkit::{Kit, WORKER, action};
     use crate::time::Span;
 
     #[test]
@@ -190,5 +191,22 @@ mod tests {
         kit.now = first - Span::seconds(5);
         kit.apply(Command::Wake);
         assert_eq!(kit.core.now(), first);
+    }
+
+    #[test]
+    fn a_job_is_bound_by_what_its_action_says() {
+        let mut kit = Kit::new(1);
+        let mut careful = action("work", None, &[]);
+        (careful.policy.timeout, careful.policy.max_losses) = (Some(Span::seconds(5)), 0);
+        kit.declare(Vec::new(), vec![careful], None);
+        let job = kit.job("work");
+        let lease = kit.lease(TaskId::node(job));
+        kit.advance(Span::seconds(5));
+        assert!(kit.effects.contains(&Effect::Stop { worker: WORKER.into(), lease }), "it ran long enough");
+        kit.finish(lease, Outcome::Stopped);
+        assert_eq!(kit.ended(job).map(|(state, _)| state), Some(State::TimedOut));
+        let job = kit.job("work");
+        kit.join(WORKER, 2, 1);
+        assert_eq!(kit.ended(job), Some((State::Failed, Some("its worker was lost".to_owned()))));
     }
 }

@@ -362,14 +362,15 @@ impl Core {
 
     fn resume_run(&mut self, node: NodeId, now: Moment) {
         let Some(run) = self.run(node) else { return };
-        let state = run.state;
+        let (state, since) = (run.state, run.since);
         if run.parent.is_none() {
             let source = self.run_source(&run.plan.flow.name, &run.key, &run.tags);
             match state {
                 RunState::Scheduled(due) => self.timers.set(due, TaskId::node(node), Alarm::Due),
                 RunState::Waiting => {
                     let class = self.class_for(source);
-                    self.ask_for_root(node, class, now);
+                    // It has waited since it was accepted, whoever led then.
+                    self.ask_for_root(node, class, since);
                 }
                 RunState::Running => {
                     let class = self.class_for(source);

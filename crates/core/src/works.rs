@@ -156,32 +156,29 @@ impl Core {
                 if let Some(index) = task.index() {
                     self.open_item(task.node, index, grant.class, now);
                 }
-                match self.is_stopping(task.node) {
-                    Some(why) => self.turn_away(task, grant, why, now),
-                    None => self.begin(task, grant, now),
+                if self.is_stopping(task.node) {
+                    self.turn_away(task, grant, now);
+                } else {
+                    self.begin(task, grant, now);
                 }
             }
             None => debug_assert!(self.planted.is_any(), "granted {task:?}, which is not open"),
         }
     }
 
-    /// Why the loop or a run around a task is being stopped. That goes in slices, and nothing of it may start in
+    /// Whether the loop or a run around a task is being stopped. That goes in slices, and nothing of it may start in
     /// between.
-    fn is_stopping(&self, node: NodeId) -> Option<Stop> {
-        let step = self.step(node)?;
-        let run = self.run(step.run)?;
-        let of_loop = match &step.kind {
-            Kind::Loop(items) => items.stop,
-            _ => None,
-        };
-        of_loop.or(run.stop).or_else(|| self.is_stopping(run.parent?))
+    fn is_stopping(&self, node: NodeId) -> bool {
+        let Some(step) = self.step(node) else { return false };
+        let Some(run) = self.run(step.run) else { return false };
+        let of_loop = matches!(&step.kind, Kind::Loop(items) if items.stop.is_some());
+        of_loop || run.stop.is_some() || run.parent.is_some_and(|outer| self.is_stopping(outer))
     }
 
-    /// What was granted is given back, and its task ends.
-    fn turn_away(&mut self, task: TaskId, grant: Grant, why: Stop, now: Moment) {
+    /// What was granted is given back, and its task ends. Whatever stops a run, its steps were cancelled.
+    fn turn_away(&mut self, task: TaskId, grant: Grant, now: Moment) {
         self.release(grant.class, grant.worker.as_ref());
-        let state = if task.index().is_some() { State::Cancelled } else { why.end() };
-        self.end_task(task, state, None, None, now);
+        self.end_task(task, State::Cancelled, None, None, now);
     }
 
     fn begin(&mut self, task: TaskId, grant: Grant, now: Moment) {

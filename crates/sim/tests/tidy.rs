@@ -12,6 +12,7 @@ mod tidy {
     pub mod machine;
     pub mod names;
     pub mod panics;
+    pub mod purity;
     pub mod size;
     pub mod sleeps;
     pub mod sql;
@@ -23,7 +24,7 @@ use std::path::Path;
 
 use tidy::check::Check;
 use tidy::tree::Tree;
-use tidy::{arrows, headers, leftovers, machine, names, panics, size, sleeps, sql};
+use tidy::{arrows, headers, leftovers, machine, names, panics, purity, size, sleeps, sql};
 
 const CHECKS: &[Check] = &[
     arrows::ARROWS,
@@ -36,6 +37,7 @@ const CHECKS: &[Check] = &[
     machine::PATHS,
     names::FILES,
     panics::UNWRAPS,
+    purity::CORE_IS_PURE,
     size::FILES,
     size::FUNCTIONS,
     sleeps::SLEEPS,

@@ -93,4 +93,12 @@ mod tests {
         assert!(settled.covers(lease(0, 0)), "below the floor");
         assert!(!settled.covers(lease(MOST as u64 + 1, MOST as u64 + 1)));
     }
+
+    #[test]
+    fn an_older_lease_that_ends_later_leaves_the_newer_one_covered() {
+        let mut settled = Settled::default();
+        settled.insert(lease(1, 6), Moment(100));
+        settled.insert(lease(1, 5), Moment(200));
+        assert!(settled.covers(lease(1, 6)));
+    }
 }

@@ -253,3 +253,24 @@ fn heartbeats_follow_the_shortest_lease_and_go_on_when_there_is_nothing() {
         if beat.has == [lease(1, 1), lease(2, 2)] && beat.incarnation == 7));
     assert!(attempts.next_wake() > Moment(202_222), "a tick always leaves the next wake later");
 }
+
+#[test]
+fn a_result_counts_up_to_the_last_moment_before_its_deadline() {
+    let deadline = at(0) + Terms::new(Span::seconds(1), GRACE).usable();
+    for (ends, reported) in [(deadline - Span::micros(1), true), (deadline, false)] {
+        let mut attempts = worker();
+        deliver(&mut attempts, lease(1, 1), 0);
+        let actions = attempts.ended(lease(1, 1), succeeded(), ends);
+        assert_eq!(actions == report(lease(1, 1), succeeded()), reported, "{ends:?}");
+    }
+}
+
+#[test]
+fn a_newer_grant_waits_for_the_end_of_what_was_given_up() {
+    let mut attempts = worker();
+    deliver(&mut attempts, lease(1, 1), 0);
+    assert!(attempts.tick(at(650)).contains(&Action::Abandon { lease: lease(1, 1) }));
+    assert_eq!(deliver(&mut attempts, lease(1, 2), 700), [], "the older one is still at the runner");
+    let actions = attempts.ended(lease(1, 1), Outcome::Stopped, at(750));
+    assert!(matches!(&actions[..], [Action::Start { attempt, .. }] if attempt.lease == lease(1, 2)));
+}

@@ -62,12 +62,12 @@ impl Core {
 mod tests {
     use crate::core::SLICE;
     use crate::ids::{NodeId, TaskId};
-    use crate::model::OnFailure;
+    use crate::model::{Flow, OnFailure, Step, Work};
     use crate::protocol::{
         Answer, Command, Effect, Evaluation, Outcome, Pausable, Payload, Question, Refusal,
     };
     use crate::state::State;
-    use crate::testkit::{Kit, flow, looping, rendered, step};
+    use crate::testkit::{Kit, doing, flow, looping, rendered, step, template};
     use crate::time::Span;
 
     #[test]
@@ -149,5 +149,42 @@ mod tests {
             kit.finish(lease, Outcome::Stopped);
         }
         assert!(kit.core.is_idle(), "every command goes on with it");
+    }
+
+    #[test]
+    fn what_runs_inside_does_not_start_while_the_run_around_it_is_cancelled_in_slices() {
+        let mut kit = Kit::new(0);
+        let blocked = (0..3 * SLICE).map(|_| Step { after: vec![0], ..step("blocked") });
+        let inside = doing("inside", Work::Flow { flow: "inner".into(), inputs: template() });
+        let steps = [step("first")].into_iter().chain(blocked).chain([inside]).collect();
+        kit.declare(vec![flow("inner", vec![step("a")]), flow("outer", steps)], Vec::new(), None);
+        let run = kit.run("outer");
+        kit.answer_step(run, 3 * SLICE + 1, Evaluation::SubFlow { inputs: Payload::new("{}") });
+        let inner = NodeId(run.0 + u64::from(3 * SLICE) + 3);
+        kit.answer_step(inner, 0, Evaluation::Order(rendered(None)));
+        assert_eq!(kit.state(TaskId::node(inner.step(0))), Some(State::Waiting));
+        kit.apply(Command::Cancel(TaskId::node(run)));
+        kit.join("v", 1, 9);
+        assert_eq!(kit.core.next_wake(), Some(kit.now), "there is more to do");
+        while kit.core.next_wake() == Some(kit.now) {
+            kit.advance(Span::ZERO);
+        }
+        assert!(!kit.effects.iter().any(|effect| matches!(effect, Effect::Deliver { .. })));
+        assert!(kit.core.is_idle());
+    }
+
+    #[test]
+    fn what_a_time_out_of_its_run_turns_away_was_cancelled() {
+        let mut kit = Kit::new(0);
+        let blocked = (0..3 * SLICE).map(|_| Step { after: vec![0], ..step("blocked") });
+        let steps = [step("first")].into_iter().chain(blocked).chain([step("last")]).collect();
+        let timeout = Some(Span::seconds(5));
+        kit.declare(vec![Flow { timeout, ..flow("one", steps) }], Vec::new(), None);
+        let run = kit.run("one");
+        kit.answer_step(run, 3 * SLICE + 1, Evaluation::Order(rendered(None)));
+        kit.advance(Span::seconds(5));
+        kit.join("v", 1, 9);
+        let last = run.step(3 * SLICE as usize + 1);
+        assert_eq!(kit.ended(last), Some((State::Cancelled, None)), "only the run itself timed out");
     }
 }

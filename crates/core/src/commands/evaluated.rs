@@ -67,8 +67,9 @@ impl Core {
 
 #[cfg(test)]
 mod tests {
-    use crate::model::{OnFailure, Step, Work};
-    use crate::protocol::{Answer, Command, Evaluation, Payload, Question, Refusal};
+    use crate::ids::TaskId;
+    use crate::model::{EXPAND_SLICE, OnFailure, Step, Work};
+    use crate::protocol::{Answer, Command, Evaluation, Outcome, Payload, Question, Refusal};
     use crate::state::State;
     use crate::testkit::{Kit, doing, flow, looping, rendered, step, template};
     use crate::time::Moment;
@@ -164,5 +165,24 @@ mod tests {
         kit.answer_step(run, 0, Evaluation::Skipped);
         kit.apply(evaluated(Question::Outputs { run }, Evaluation::Skipped));
         assert_eq!(kit.ended(run), Some((State::Failed, Some("outputs: unexpected Skipped".to_owned()))));
+    }
+
+    #[test]
+    fn a_loop_that_fails_stops_although_not_all_of_it_is_known() {
+        let mut kit = Kit::new(1);
+        kit.declare(vec![flow("one", vec![looping("a", None, OnFailure::STOP)])], Vec::new(), None);
+        let run = kit.run("one");
+        let count = EXPAND_SLICE + 5;
+        kit.answer_step(run, 0, Evaluation::List { items: Payload::new("[]"), count });
+        let step = run.step(0);
+        let slice = |from, to| Question::Items { step, from, to };
+        let items = |count| Evaluation::Items((0..count).map(|_| Ok(rendered(None))).collect());
+        kit.apply(evaluated(slice(0, EXPAND_SLICE), items(EXPAND_SLICE)));
+        let lease = kit.lease(TaskId::item(step, 0));
+        kit.finish(lease, Outcome::Failed { error: "boom".to_owned(), output: None });
+        assert_eq!(kit.ended(step), None, "the rest is being rendered");
+        kit.apply(evaluated(slice(EXPAND_SLICE, count), items(5)));
+        let error = format!("1 of {count} items failed");
+        assert_eq!(kit.ended(step), Some((State::Failed, Some(error))));
     }
 }

@@ -83,9 +83,10 @@ impl Core {
 mod tests {
     use crate::admission::SlotCounts;
     use crate::ids::{Epoch, NodeId, TaskId};
-    use crate::protocol::{Answer, Command, Finish, Lease, Outcome, Payload, Refusal};
+    use crate::protocol::{Answer, Command, Finish, Lease, Outcome, Payload, Refusal, Write};
     use crate::state::State;
     use crate::testkit::{Kit, WORKER};
+    use crate::time::Span;
 
     fn finish(lease: Lease, outcome: Outcome) -> Command {
         Command::Finish(Finish { worker: WORKER.into(), lease, outcome, offer: None })
@@ -140,5 +141,33 @@ mod tests {
         let failed = Outcome::Failed { error: "boom".to_owned(), output: None };
         assert_eq!(kit.finish(second, failed), Answer::Done);
         assert_eq!(kit.ended(job.node), Some((State::Failed, Some("boom".to_owned()))));
+    }
+
+    #[test]
+    fn what_the_last_try_put_out_is_kept_although_it_failed() {
+        let mut kit = Kit::new(1);
+        let job = TaskId::node(kit.job("work"));
+        let lease = kit.lease(job);
+        let said = Payload::new(r#"{"exit":3}"#);
+        kit.finish(lease, Outcome::Failed { error: "boom".to_owned(), output: Some(said.clone()) });
+        let kept =
+            |write: &Write| matches!(write, Write::Ended { output: Some(output), .. } if *output == said);
+        assert!(kit.writes.iter().any(kept), "{:?}", kit.writes);
+    }
+
+    #[test]
+    fn a_report_of_who_is_gone_brings_no_slots() {
+        let mut kit = Kit::new(1);
+        kit.now = kit.now + Span::seconds(10);
+        let job = TaskId::node(kit.job("work"));
+        kit.advance(Span::seconds(20));
+        assert_eq!(kit.core.incarnation(&WORKER.into()), None, "it was silent for as long as a lease");
+        let offer = Some(SlotCounts { process: 9, io: 9 });
+        let (lease, outcome) = (kit.lease(job), Outcome::Succeeded(Payload::null()));
+        let finish = Finish { worker: WORKER.into(), lease, outcome, offer };
+        assert_eq!(kit.apply(Command::Finish(finish)), Answer::Done);
+        assert_eq!(kit.ended(job.node), Some((State::Succeeded, None)));
+        let joined = |write: &Write| matches!(write, Write::WorkerJoined(_));
+        assert!(!kit.writes.iter().any(joined), "it has to join again");
     }
 }

@@ -153,4 +153,35 @@ mod tests {
         assert_eq!(kit.writes, [Write::Renewed { leases, until: kit.now + Span::seconds(30) }]);
         assert_eq!(kit.core.next_wake(), Some(kit.now + Span::seconds(30)));
     }
+
+    #[test]
+    fn a_list_that_names_it_begins_the_count_and_the_lease_anew() {
+        let mut kit = Kit::new(1);
+        let job = TaskId::node(kit.job("work"));
+        let lease = kit.lease(job);
+        kit.effects.clear();
+        kit.heartbeat(WORKER, 1, Vec::new());
+        kit.now = kit.now + Span::seconds(5);
+        let renewed = kit.now;
+        kit.heartbeat(WORKER, 1, vec![lease]);
+        kit.now = kit.now + Span::seconds(5);
+        kit.heartbeat(WORKER, 1, Vec::new());
+        assert_eq!(kit.effects, [], "it was missing once since it was last listed");
+        kit.heartbeat(WORKER, 1, Vec::new());
+        let [Effect::Deliver { at, .. }] = kit.effects[..] else { panic!("{:?}", kit.effects) };
+        assert_eq!(at, renewed, "what is left of it counts from its renewal");
+    }
+
+    #[test]
+    fn what_is_to_stop_may_be_missing_for_ever() {
+        let mut kit = Kit::new(1);
+        let job = TaskId::node(kit.job("work"));
+        kit.apply(Command::Cancel(job));
+        kit.effects.clear();
+        for _ in 0..300 {
+            kit.heartbeat(WORKER, 1, Vec::new());
+        }
+        assert_eq!(kit.effects, [], "it is not delivered again");
+        assert_eq!(kit.state(job), Some(State::Running), "its lease has not ended");
+    }
 }

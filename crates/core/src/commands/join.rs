@@ -72,4 +72,13 @@ mod tests {
         let (second, third) = (kit.job("work"), kit.job("work"));
         assert_ne!(kit.lease(TaskId::node(second)), kit.lease(TaskId::node(third)), "it has three slots now");
     }
+
+    #[test]
+    fn joining_again_is_being_heard_of() {
+        let mut kit = Kit::new(1);
+        kit.advance(Span::seconds(20));
+        kit.join(WORKER, 1, 1);
+        kit.advance(Span::seconds(11));
+        assert!(matches!(kit.heartbeat(WORKER, 1, Vec::new()), Answer::Renewal(_)), "it is still connected");
+    }
 }

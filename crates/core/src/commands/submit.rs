@@ -371,4 +371,32 @@ mod tests {
         let busy = "flow:one is busy and says reject".to_owned();
         assert_eq!(kit.ended(later), Some((State::Refused, Some(busy))));
     }
+
+    #[test]
+    fn the_same_idempotency_key_with_another_concurrency_key_is_something_else() {
+        let mut kit = Kit::new(0);
+        kit.declare(vec![flow("one", vec![step("a")])], Vec::new(), None);
+        let of_job = |key: &str| {
+            let (action, key) = ("work".into(), Some(key.into()));
+            Submission::Job { action, key, order: Payload::null() }
+        };
+        let of_run = |key: &str| {
+            let (flow, key) = ("one".into(), Some(key.into()));
+            Submission::Run { flow, key, inputs: Payload::null() }
+        };
+        for (once, acme, other) in
+            [("job", of_job("acme"), of_job("other")), ("run", of_run("acme"), of_run("other"))]
+        {
+            let once_as = |what: Submission, kit: &mut Kit| Submit {
+                idempotency: Some(once.into()),
+                ..kit.submit(what)
+            };
+            let first = once_as(acme.clone(), &mut kit);
+            let node = kit.accepted(first);
+            let again = once_as(acme, &mut kit);
+            assert_eq!(kit.apply(Command::Submit(again)), Answer::Accepted { node, again: true });
+            let other = once_as(other, &mut kit);
+            assert_eq!(kit.refused(Command::Submit(other)), Refusal::KeyConflict(once.into()));
+        }
+    }
 }

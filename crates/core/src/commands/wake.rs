@@ -23,7 +23,9 @@ impl Core {
                 Alarm::Deadline => self.stop_run(task.node, Stop::TimedOut, now),
             }
         }
-        while let Some((_, key)) = self.override_ends.first().filter(|(at, _)| *at <= now).cloned() {
+        while self.override_ends.first().is_some_and(|(at, _)| *at <= now)
+            && let Some((_, key)) = self.override_ends.pop_first()
+        {
             self.change_setting(key, None, now);
         }
         self.check_workers(now);
@@ -122,9 +124,12 @@ impl Core {
 mod tests {
     use crate::admission::{LimitKey, Skills, SlotCounts};
     use crate::core::Core;
-    use crate::ids::RunId;
-    use crate::model::{RatePolicy, WhenExhausted};
-    use crate::protocol::{Command, Effect, Join, LimitValue, Payload, SetLimit, Submission, Submit};
+    use crate::ids::{RunId, TaskId};
+    use crate::model::{Flow, RatePolicy, Step, WhenExhausted, Work};
+    use crate::protocol::{
+        Answer, Command, Effect, Evaluation, Join, LimitValue, Payload, SetLimit, Submission, Submit,
+    };
+    use crate::testkit::{Kit, doing, flow, job, rendered, step, template};
     use crate::time::{Moment, Span};
 
     fn submit(id: u128, action: &str) -> Command {
@@ -157,5 +162,26 @@ mod tests {
         let effects = core.take_output().effects;
         let started = effects.iter().filter(|effect| matches!(effect, Effect::Deliver { .. })).count();
         assert_eq!(started, 2, "{effects:?}");
+    }
+
+    #[test]
+    fn what_is_over_leaves_no_alarm_behind() {
+        let mut kit = Kit::new(0);
+        let hasty = Step { start_within: Some(Span::minutes(1)), ..step("hasty") };
+        let wait = doing("wait", Work::Wait(template()));
+        let inner = Flow { timeout: Some(Span::hours(2)), ..flow("one", vec![hasty, wait]) };
+        kit.declare(vec![inner], Vec::new(), None);
+        let run = kit.run("one");
+        kit.answer_step(run, 0, Evaluation::Order(rendered(None)));
+        kit.answer_step(run, 1, Evaluation::Until(kit.now + Span::minutes(5)));
+        let waiting = kit.job("work");
+        let delayed = Submit { due: Some(kit.now + Span::minutes(9)), ..kit.submit(job("work")) };
+        let delayed = kit.accepted(delayed);
+        assert!(kit.core.timers.next().is_some());
+        for node in [run, waiting, delayed] {
+            assert_eq!(kit.apply(Command::Cancel(TaskId::node(node))), Answer::Done);
+        }
+        assert!(kit.core.is_idle());
+        assert_eq!(kit.core.timers.next(), None);
     }
 }

@@ -8,8 +8,8 @@ use crate::model::{
     Each, LimitsDocument, MatchRule, OnFailure, Origin, QuotaPolicy, QuotaWindow, RatePolicy, Requirement,
     TagLimit, WhenExhausted, Work,
 };
-use crate::protocol::{Command, Evaluation, LimitValue, Pausable, Payload, SetLimit};
-use crate::testkit::{Kit, action, doing, flow, limits, looping, pool, rendered, step, template};
+use crate::protocol::{Command, Evaluation, LimitValue, Outcome, Pausable, Payload, SetLimit, Submit};
+use crate::testkit::{Kit, action, doing, flow, limits, looping, pool, rendered, run, step, template};
 use crate::time::Span;
 
 fn says(kit: &Kit, node: NodeId) -> String {
@@ -86,7 +86,7 @@ fn limits_say_where_they_were_written_down() {
         (LimitKey::Tag { tag, value }, 2),
         (LimitKey::Total("w*".into()), 3),
         (LimitKey::Rate { of: pattern, key: None }, 3),
-        (LimitKey::Quota { of: work, key }, 3),
+        (LimitKey::Quota { of: work, key }, 4),
         (LimitKey::Action("other".into()), 4),
         (LimitKey::Flow { flow: "one".into(), key: None }, 1),
         (LimitKey::Steps(NodeId(1)), 0),
@@ -171,4 +171,35 @@ fn estimates_follow_from_what_was_measured() {
     assert_eq!(likely(jobs[2]), Some((Span::seconds(2), Span::seconds(3))));
     assert_eq!(likely(jobs[5]), Some((Span::seconds(4), Span::seconds(6))), "two rounds of two");
     assert!(says(&kit, jobs[5]).contains("expected to start in about 4s (p90 6s)"));
+}
+
+#[test]
+fn only_what_went_well_says_how_long_such_work_takes() {
+    let mut kit = Kit::new(9);
+    kit.declare(Vec::new(), vec![action("work", Some(1), &[])], None);
+    for _ in 0..4 {
+        let job = kit.job("work");
+        kit.advance(Span::seconds(1));
+        let lease = kit.lease(TaskId::node(job));
+        kit.finish(lease, Outcome::Failed { error: "boom".to_owned(), output: None });
+    }
+    kit.job("work");
+    let waits = kit.job("work");
+    let estimate = kit.core.explain(TaskId::node(waits), kit.now).and_then(|it| it.estimate);
+    assert_eq!(estimate, None);
+}
+
+#[test]
+fn what_runs_inside_carries_the_tags_of_its_root() {
+    let mut kit = Kit::new(0);
+    let sub = doing("sub", Work::Flow { flow: "inner".into(), inputs: template() });
+    kit.declare(vec![flow("inner", vec![step("a")]), flow("outer", vec![sub])], Vec::new(), None);
+    let tags = vec![("env".into(), "prod".into())];
+    let tagged = Submit { tags: tags.clone(), ..kit.submit(run("outer")) };
+    let outer = kit.accepted(tagged);
+    kit.answer_step(outer, 0, Evaluation::SubFlow { inputs: Payload::new("{}") });
+    let inner = NodeId(outer.0 + 2);
+    kit.answer_step(inner, 0, Evaluation::Order(rendered(None)));
+    let explained = kit.core.explain(TaskId::node(inner.step(0)), kit.now).expect("it waits");
+    assert_eq!(explained.tags, tags);
 }

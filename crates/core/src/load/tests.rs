@@ -2,8 +2,10 @@
 
 use crate::core::Core;
 use crate::ids::{Epoch, Name, NodeId, RunId, TaskId};
+use crate::model::Flow;
 use crate::protocol::{
-    Body, Command, GrantRow, JobBody, Lease, Life, NodeRow, RunBody, Snapshot, StepBody, StepKind, Stop,
+    Body, Command, DeclaredRow, GrantRow, JobBody, Lease, Life, NodeRow, RunBody, Snapshot, StepBody,
+    StepKind, Stop,
 };
 use crate::state::State;
 use crate::testkit::{Kit, flow, step};
@@ -51,7 +53,7 @@ fn run(node: u64, flow: &str, life: Life) -> NodeRow {
 
 fn load(nodes: Vec<NodeRow>) -> Kit {
     let flow = Arc::new(flow("one", vec![step("a"), step("b")]));
-    let declared = vec![crate::protocol::DeclaredRow::Flow { version: 1, flow }];
+    let declared = vec![DeclaredRow::Flow { version: 1, flow }];
     let snapshot = Snapshot { nodes, declared, next: 100, now: NOW, ..Snapshot::default() };
     let mut kit = Kit::new(0);
     kit.core = Core::load(snapshot, 2, NOW - Span::seconds(5));
@@ -150,4 +152,41 @@ fn rows_that_belong_to_nobody_are_left_alone() {
         let kit = load(rows);
         assert!(kit.core.is_idle());
     }
+}
+
+#[test]
+fn who_comes_back_still_has_what_it_had() {
+    let mut kit = load(vec![job(1, granted("gone", NOW + Span::seconds(20)))]);
+    let lease = Lease { task: TaskId::node(NodeId(1)), epoch: EPOCH };
+    assert_eq!(kit.core.incarnation(&"gone".into()), None, "nobody knows which start it was");
+    kit.join("gone", 5, 1);
+    assert!(kit.core.is_live(lease));
+    kit.advance(Span::seconds(15));
+    kit.heartbeat("gone", 5, vec![lease]);
+    kit.advance(Span::seconds(29));
+    assert!(kit.core.is_live(lease), "it was renewed");
+    kit.join("gone", 6, 1);
+    assert!(!kit.core.is_live(lease), "another start has nothing of it");
+}
+
+#[test]
+fn a_run_that_was_being_stopped_goes_on_with_it() {
+    let running =
+        Life { started: Some(NOW), entered: true, stop: Some(Stop::Cancelled), ..Life::new(State::Running) };
+    let untold = StepBody { index: 1, kind: StepKind::Plain { key: None }, start_by: None };
+    let untold = row(3, Some(NodeId(1)), Body::Step(untold), Life::new(State::Waiting));
+    let kit = load(vec![run(1, "one", running), untold]);
+    assert_eq!(kit.ended(NodeId(3)), Some((State::Cancelled, None)));
+    assert_eq!(kit.ended(NodeId(1)).map(|(state, _)| state), Some(State::Cancelled));
+}
+
+#[test]
+fn a_run_that_waits_has_waited_since_it_was_accepted() {
+    let waiting = NodeRow { accepted: NOW - Span::minutes(5), ..run(1, "one", Life::new(State::Waiting)) };
+    let flow = Arc::new(Flow { concurrency: Some(0), ..flow("one", vec![step("a")]) });
+    let declared = vec![DeclaredRow::Flow { version: 1, flow }];
+    let core =
+        Core::load(Snapshot { nodes: vec![waiting], declared, next: 100, ..Snapshot::default() }, 2, NOW);
+    let explained = core.explain(TaskId::node(NodeId(1)), NOW).expect("it waits");
+    assert_eq!(explained.since, NOW - Span::minutes(5));
 }
