@@ -8,6 +8,7 @@ mod ends;
 mod limits;
 mod order;
 mod pauses;
+mod workers;
 
 use crate::world::{GRACE, JobKind, Plan};
 use limits::Limits;
@@ -431,39 +432,6 @@ impl Oracle {
 
     pub fn ended(&mut self, label: &str, lease: Lease, _now: Moment) {
         self.limits.ended(label, lease);
-    }
-
-    /// A worker died with everything it was handed, whether or not it had begun with it.
-    pub fn lost_worker(&mut self, worker: &Name, now: Moment) {
-        self.turned.insert(worker.clone(), now);
-        let handed = self.handed.values_mut().filter(|handed| handed.worker == *worker && !handed.answered);
-        let labels: Vec<String> = handed
-            .map(|handed| {
-                handed.answered = true;
-                handed.label.clone()
-            })
-            .collect();
-        labels.iter().for_each(|label| self.deeds(label).lost += 1);
-    }
-
-    pub fn may_be_lost(&mut self, label: &str) {
-        self.deeds(label).maybe_lost += 1;
-    }
-
-    pub fn turns(&mut self, worker: &Name, now: Moment) {
-        self.turned.insert(worker.clone(), now);
-    }
-
-    /// A new process runs under the worker's name.
-    pub fn came_back(&mut self, worker: &Name) {
-        if self.shut_down.remove(worker).is_some() {
-            self.test("I17");
-        }
-    }
-
-    pub fn shut_down(&mut self, worker: &Name, now: Moment) {
-        self.turned.insert(worker.clone(), now);
-        self.shut_down.insert(worker.clone(), now);
     }
 
     fn demands_of(&self, label: &str) -> Vec<(LimitKey, u32)> {

@@ -384,7 +384,7 @@ impl World {
         }
         let (server, life) = (worker.server, worker.life);
         let leave = Leave { worker: worker.plan.name.clone(), incarnation: life };
-        self.oracle.turns(&leave.worker, self.now);
+        self.oracle.leaves(&leave.worker, self.now);
         self.send(|| Event::Command { server, command: Command::Leave(leave.clone()), asker: Asker::Nobody });
         self.workers[id].attempts = None;
         self.workers[id].life += 1;
