@@ -9,7 +9,8 @@ use crate::workers::{UNKNOWN, Worker};
 impl Core {
     pub(crate) fn join(&mut self, join: Join, now: Moment) -> Result<Answer, Refusal> {
         let name = join.worker;
-        let newer = |known: &Worker| known.connected && known.incarnation > join.incarnation;
+        // Also one that is not heard of any more may still run what it has.
+        let newer = |known: &Worker| known.incarnation > join.incarnation;
         if self.workers.get(&name).is_some_and(newer) {
             return Err(Refusal::UnknownWorker(name));
         }
@@ -49,6 +50,21 @@ mod tests {
         kit.join(WORKER, 3, 1);
         let job = TaskId::node(kit.job("work"));
         let lease = kit.lease(job);
+        kit.join(WORKER, 2, 9);
+        assert_eq!(kit.writes, []);
+        assert!(kit.core.is_live(lease));
+    }
+
+    #[test]
+    fn nor_from_who_is_not_heard_of_and_may_still_run_something() {
+        let mut kit = Kit::new(1);
+        kit.join(WORKER, 3, 2);
+        kit.job("work");
+        kit.advance(Span::seconds(20));
+        let second = TaskId::node(kit.job("work"));
+        let lease = kit.lease(second);
+        kit.advance(Span::seconds(10));
+        assert!(matches!(kit.heartbeat(WORKER, 3, Vec::new()), Answer::Refused(_)), "it was silent too long");
         kit.join(WORKER, 2, 9);
         assert_eq!(kit.writes, []);
         assert!(kit.core.is_live(lease));

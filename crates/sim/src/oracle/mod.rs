@@ -133,8 +133,8 @@ pub(crate) struct Handed {
     pub length: Span,
     /// Which attempt of its task it is.
     pub number: u32,
-    /// It was reported.
-    pub over: bool,
+    /// When it was first reported.
+    pub over: Option<Moment>,
     /// The report was answered, or lost with its worker.
     pub answered: bool,
 }
@@ -319,7 +319,7 @@ impl Oracle {
                 at,
                 length: attempt.length,
                 number: attempt.number,
-                over: false,
+                over: None,
                 answered: false,
             },
         );
@@ -330,7 +330,7 @@ impl Oracle {
         let Some(old) = self.handed.get(&before) else { return };
         // A worker that ended or began anew has nothing of what it was given before.
         let steady = self.turned.get(&old.worker).is_none_or(|turned| *turned + LEASE < old.at);
-        if old.over || old.answered || !steady {
+        if old.over.is_some() || old.answered || !steady {
             return;
         }
         if at < old.at + old.length {
@@ -346,9 +346,9 @@ impl Oracle {
     }
 
     /// A worker reports how an attempt ended.
-    pub fn reports(&mut self, lease: Lease, outcome: &Outcome) {
-        let Some(handed) = self.handed.get_mut(&lease).filter(|handed| !handed.over) else { return };
-        handed.over = true;
+    pub fn reports(&mut self, lease: Lease, outcome: &Outcome, now: Moment) {
+        let Some(handed) = self.handed.get_mut(&lease).filter(|handed| handed.over.is_none()) else { return };
+        handed.over = Some(now);
         let label = handed.label.clone();
         let deeds = self.deeds(&label);
         match outcome {
@@ -378,7 +378,11 @@ impl Oracle {
     /// Nothing with an old epoch changes anything.
     fn fenced(&mut self, lease: Lease, now: Moment) -> Option<Violation> {
         let newest = self.newest.get(&lease.task).copied()?;
-        if newest > lease.epoch {
+        let granted = self.handed.get(&Lease { epoch: newest, ..lease }).map(|handed| handed.at);
+        // An answer may be long on its way: what was reported before the newer grant may have counted before it.
+        let reported = self.handed.get(&lease).and_then(|handed| handed.over);
+        let in_time = reported.is_some_and(|reported| granted.is_some_and(|granted| reported < granted));
+        if newest > lease.epoch && !in_time {
             let what = format!("a report with epoch {} counted, the task has epoch {newest}", lease.epoch);
             return Some(Violation::new("I7", what, now));
         }

@@ -265,7 +265,7 @@ impl World {
     }
 
     fn report(&mut self, id: WorkerId, lease: Lease, outcome: Outcome) {
-        self.oracle.reports(lease, &outcome);
+        self.oracle.reports(lease, &outcome, self.now);
         let worker = &self.workers[id];
         let (server, life) = (worker.server, worker.life);
         let offer = (outcome == Outcome::HandedBack).then(SlotCounts::default);
