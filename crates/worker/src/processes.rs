@@ -1,7 +1,8 @@
 //! The processes of a worker: asks the guardian to start and stop them, and makes outcomes of what it tells.
 //!
 //! A guardian is started with the first process and again after it died. When it dies, the worker kills the
-//! groups it knows of, and their attempts have failed: nobody would end them in time any more.
+//! groups it knows of and whoever bears the guardian's mark, and their attempts have failed: nobody would end
+//! them in time any more.
 
 use crate::guardian::GuardianCommand;
 use crate::guardian::handle::Handle;
@@ -139,7 +140,7 @@ impl Processes {
     }
 
     fn guardian_died(&mut self) {
-        self.guardian = None;
+        let guardian = self.guardian.take();
         self.ids.clear();
         for live in std::mem::take(&mut self.live).into_values() {
             if let Some(leader) = live.leader {
@@ -148,6 +149,9 @@ impl Processes {
             }
             let error = "the guardian of its process died, so the process was killed";
             self.ended.push_back((live.lease, failed(error)));
+        }
+        if let Some(guardian) = guardian {
+            guardian.kill_what_is_left();
         }
     }
 
@@ -164,10 +168,11 @@ impl Processes {
 
     /// What it still says before it ends may be the ends of processes that came first.
     async fn hear_out_guardian(&mut self) {
-        if let Some(mut guardian) = self.guardian.take() {
+        while let Some(guardian) = &mut self.guardian {
             guardian.hang_up();
-            while let Some(event) = guardian.next().await {
-                self.heard(event);
+            match guardian.next().await {
+                Some(event) => self.heard(event),
+                None => self.guardian = None,
             }
         }
     }

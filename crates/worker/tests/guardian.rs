@@ -4,23 +4,16 @@ mod support;
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use serde_json::json;
-use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
-use support::{Witness, bench, error, fixture, output, run, script, within};
+use std::process::Child;
+use support::{Witness, bench, error, output, run, script, within, worker_process};
 
 /// Says who its guardian is, then holds the witness open together with a child of its own, whatever it is asked.
 const STUBBORN: &str = "exec 9>$FIFO; trap '' TERM INT HUP; \
     sh -c 'trap \"\" TERM INT HUP; echo up >&9; while :; do sleep 1000; done' & echo $PPID >&9; wait; wait";
 
-/// A worker in a process (and group) of its own, busy with one stubborn process under a lease of this length.
+/// A worker that is busy with one stubborn process under a lease of this length.
 fn worker(lease: &str, witness: &Witness) -> Child {
-    let order = script(STUBBORN, witness);
-    Command::new(fixture())
-        .args(["worker", lease, std::str::from_utf8(order.bytes()).unwrap()])
-        .stdout(Stdio::piped())
-        .process_group(0)
-        .spawn()
-        .unwrap()
+    worker_process(lease, &script(STUBBORN, witness))
 }
 
 /// Both lines of the stubborn script, in whichever order they come: the guardian's number.

@@ -120,23 +120,6 @@ async fn what_the_leader_leaves_behind_is_killed_with_its_group() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_who_left_the_group_does_not_hold_up_the_result() {
-    let mut bench = bench(|_| {});
-    let witness = Witness::new();
-    // It keeps stdout open; the test ends it by the number it wrote. The leader ends once the other is away.
-    let text =
-        "setsid sh -c 'echo $$ >$FIFO; echo >$FIFO.back; exec sleep 1000' & read x <$FIFO.back; echo done";
-    let lease = bench.engine.hand_out(script(text, &witness));
-    let stray: i32 = witness.line().parse().unwrap();
-    assert_eq!(output(within(bench.engine.outcome(lease)).await)["stdout"], "done\n");
-    rustix::process::kill_process(
-        rustix::process::Pid::from_raw(stray).unwrap(),
-        rustix::process::Signal::KILL,
-    )
-    .unwrap();
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn many_processes_run_at_once() {
     let mut bench = bench(|_| {});
     let leases: Vec<_> =

@@ -1,6 +1,7 @@
 //! The worker's end of the two pipes to its guardian.
 
 use super::GuardianCommand;
+use super::mark::{self, Mark};
 use super::wire::{Command, Event};
 use std::io;
 use std::process::Stdio;
@@ -16,12 +17,15 @@ pub(crate) struct Handle {
     /// Unbounded, because the worker must never wait for its guardian: the commands are few and short.
     commands: Option<mpsc::UnboundedSender<Command>>,
     events: mpsc::Receiver<Event>,
+    mark: Mark,
 }
 
 impl Handle {
     pub(crate) fn start(command: &GuardianCommand) -> io::Result<Handle> {
+        let mark = Mark::fresh();
         let mut child = tokio::process::Command::new(&command.program)
             .args(&command.args)
+            .env(mark::VARIABLE, mark.as_str())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()?;
@@ -32,7 +36,7 @@ impl Handle {
         let (incoming, events) = mpsc::channel(EVENTS);
         tokio::spawn(write_commands(outgoing, stdin));
         tokio::spawn(read_events(child, stdout, incoming));
-        Ok(Handle { commands: Some(commands), events })
+        Ok(Handle { commands: Some(commands), events, mark })
     }
 
     /// If the guardian is gone this does nothing: `next` tells.
@@ -45,6 +49,11 @@ impl Handle {
     /// `None` when the guardian is gone. May be dropped and called again.
     pub(crate) async fn next(&mut self) -> Option<Event> {
         self.events.recv().await
+    }
+
+    /// What a guardian that is gone did not end itself: it was killed.
+    pub(crate) fn kill_what_is_left(&self) {
+        self.mark.kill_bearers();
     }
 
     /// Closes the pipe: the guardian kills everything and ends, which `next` will tell.

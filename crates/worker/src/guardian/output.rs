@@ -18,13 +18,13 @@ pub(super) struct Output {
     pub(super) id: Id,
     pub(super) stream: Stream,
     pub(super) events: mpsc::Sender<Event>,
-    /// Becomes true when the whole group has been killed.
+    /// Becomes true when the attempt's processes have ended.
     pub(super) over: watch::Receiver<bool>,
 }
 
 impl Output {
-    /// Returns at the end of the output, or when the group is over and what it left in the pipe has been read:
-    /// a process that left the group may keep the pipe open for ever.
+    /// Returns at the end of the output, or when the attempt is over and what it left in the pipe has been read:
+    /// somebody who could not be ended with it may keep the pipe open for ever.
     pub(super) async fn forward(mut self, pipe: OwnedFd) {
         let Ok(pipe) = Receiver::from_owned_fd(pipe) else { return };
         let mut lines = Lines::default();

@@ -1,18 +1,30 @@
-//! One process and its group, from start to end.
+//! One attempt's processes, from the start of its leader to the end of the last of them.
 
-use super::group::Group;
+use super::family::{Family, Left};
 use super::output::Output;
 use super::wire::{Event, Exit, Id, Spawn, Stream};
 use super::{environment, refusal};
 use crate::clock;
-use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
+use rustix::process::{Pid, WaitStatus};
 use std::os::fd::OwnedFd;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use tidegate_core::time::{Moment, Span};
-use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{mpsc, oneshot, watch};
+
+/// How soon to look again for those who were just forking when they should have been killed.
+const AGAIN: Span = Span::millis(5);
+
+/// When to kill a leader again that has been killed and is not gone: it hangs in the kernel.
+const STUCK: Span = Span::seconds(1);
+
+/// How long those who have been killed may take to be gone. Longer takes only who hangs in the kernel or belongs
+/// to another user, and waiting does not help with them.
+const DYING: Span = Span::seconds(2);
+
+/// How long to wait for orphans that nobody is known to be the origin of.
+const DOUBT: Span = Span::millis(40);
 
 /// What the worker says about a running process.
 pub(super) enum Told {
@@ -23,8 +35,8 @@ pub(super) enum Told {
 pub(super) struct Process {
     id: Id,
     child: Child,
-    group: Arc<Group>,
-    leader: Leader,
+    family: Arc<Family>,
+    end: oneshot::Receiver<WaitStatus>,
     deadline: Moment,
     grace: Span,
     told: mpsc::UnboundedReceiver<Told>,
@@ -32,7 +44,11 @@ pub(super) struct Process {
 
 impl Process {
     /// Starts it as the leader of a group of its own. The error is a sentence.
-    pub(super) fn start(order: &Spawn, told: mpsc::UnboundedReceiver<Told>) -> Result<Process, String> {
+    pub(super) fn start(
+        order: &Spawn,
+        family: Arc<Family>,
+        told: mpsc::UnboundedReceiver<Told>,
+    ) -> Result<Process, String> {
         let (program, arguments) = order.argv.split_first().ok_or("cannot start: `run` names no program")?;
         if order.deadline <= clock::now() {
             return Err(format!("cannot start `{program}`: its lease ran out before it could"));
@@ -49,23 +65,9 @@ impl Process {
         if let Some(cwd) = &order.cwd {
             command.current_dir(cwd);
         }
-        // Listening begins before there is anything to hear.
-        let child_ends = signal(SignalKind::child()).map_err(|error| refusal::explain(order, &error))?;
-        let child = command.spawn().map_err(|error| refusal::explain(order, &error))?;
-        let pid = Pid::from_child(&child);
-        Ok(Process {
-            id: order.id,
-            child,
-            group: Arc::new(Group::new(pid)),
-            leader: Leader { pid, child_ends },
-            deadline: order.deadline,
-            grace: order.grace,
-            told,
-        })
-    }
-
-    pub(super) fn group(&self) -> Arc<Group> {
-        Arc::clone(&self.group)
+        let (child, end) =
+            family.start(order.id, &mut command).map_err(|error| refusal::explain(order, &error))?;
+        Ok(Process { id: order.id, child, family, end, deadline: order.deadline, grace: order.grace, told })
     }
 
     /// Tells the worker everything about it until it has ended.
@@ -95,55 +97,64 @@ impl Process {
 
     async fn watch(&mut self) -> Exit {
         let mut due = self.deadline;
-        let mut stopped = false;
-        loop {
+        let mut grace_ends = None;
+        let status = loop {
             tokio::select! {
                 // An end that came first counts as its own.
                 biased;
-                () = self.leader.end() => break,
+                status = &mut self.end => break status.ok(),
                 Some(told) = self.told.recv() => match told {
-                    Told::Extend(deadline) if !stopped => due = deadline,
-                    Told::Stop if !stopped => {
-                        stopped = true;
-                        due = clock::now() + self.grace;
-                        self.group.terminate();
+                    Told::Extend(deadline) if grace_ends.is_none() => due = deadline,
+                    Told::Stop if grace_ends.is_none() => {
+                        grace_ends = self.terminate(clock::now());
+                        due = grace_ends.unwrap_or(due);
                     }
                     Told::Extend(_) | Told::Stop => {}
                 },
                 () = clock::sleep_until(due) => {
-                    if stopped {
-                        self.group.kill();
-                        due = Moment::MAX;
+                    if grace_ends.is_some() {
+                        self.family.kill(self.id);
+                        due = clock::now() + STUCK;
                     } else {
-                        stopped = true;
-                        due = due + self.grace;
-                        self.group.terminate();
+                        grace_ends = self.terminate(due);
+                        due = grace_ends.unwrap_or(due);
                     }
                 }
             }
+        };
+        self.end_the_others(grace_ends.unwrap_or_else(clock::now)).await;
+        self.family.forget(self.id);
+        Exit {
+            code: status.and_then(WaitStatus::exit_status),
+            signal: status.and_then(WaitStatus::terminating_signal),
+            stopped: grace_ends.is_some(),
         }
-        // The leader may have left others of its group behind.
-        self.group.kill();
-        let status = self.child.wait();
-        self.group.set_waited_for();
-        let (code, signal) = status.map_or((None, None), |status| (status.code(), status.signal()));
-        Exit { code, signal, stopped }
     }
-}
 
-struct Leader {
-    pid: Pid,
-    /// SIGCHLD: some child has ended, perhaps this one, perhaps another.
-    child_ends: Signal,
-}
+    /// The end of its grace, if its leader was still there to be asked.
+    fn terminate(&self, from: Moment) -> Option<Moment> {
+        self.family.terminate(self.id).then_some(from + self.grace)
+    }
 
-impl Leader {
-    /// Returns when it has ended but has not been waited for, so that its number still stands for its group.
-    /// May be dropped and called again.
-    async fn end(&mut self) {
-        let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-        while let Ok(None) = waitid(WaitId::Pid(self.pid), look) {
-            self.child_ends.recv().await;
+    /// The leader may have left others behind. They have until `due`.
+    async fn end_the_others(&self, due: Moment) {
+        let began = clock::now();
+        let give_up = began.max(due) + DYING;
+        let mut ends = self.family.ends();
+        loop {
+            let now = clock::now();
+            let is_due = now >= due;
+            let left = if is_due { self.family.kill(self.id) } else { self.family.left(self.id) };
+            let look_again = match left {
+                Left::Somebody if !is_due => due,
+                Left::Somebody if now < give_up => now + AGAIN,
+                Left::Perhaps if now < began + DOUBT => now + AGAIN,
+                _ => return,
+            };
+            tokio::select! {
+                _ = ends.changed() => {}
+                () = clock::sleep_until(look_again) => {}
+            }
         }
     }
 }

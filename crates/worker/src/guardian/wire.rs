@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use tidegate_core::time::{Moment, Span};
 
-/// The worker's number for one process; never used twice with the same guardian.
+/// The worker's number for one attempt; greater than all it gave the same guardian before.
 pub(crate) type Id = u64;
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -14,7 +14,7 @@ pub(crate) enum Command {
         id: Id,
         deadline: Moment,
     },
-    /// SIGTERM to its group now, SIGKILL after its grace.
+    /// SIGTERM to all its processes now, SIGKILL after its grace.
     Stop {
         id: Id,
     },
@@ -51,7 +51,7 @@ pub(crate) enum Event {
         text: String,
         newline: bool,
     },
-    /// The leader has ended and its whole group has been killed.
+    /// The leader has ended, and so has all that descended from it.
     Exited {
         id: Id,
         exit: Exit,

@@ -8,7 +8,9 @@ pub mod engine;
 use engine::Engine;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 use tidegate_core::protocol::{Outcome, Payload};
@@ -29,6 +31,16 @@ pub fn fixture() -> PathBuf {
 
 pub fn guardian() -> GuardianCommand {
     GuardianCommand { program: fixture(), args: vec!["guardian".into()] }
+}
+
+/// A worker in a process (and group) of its own, with one order under a lease of so many milliseconds.
+pub fn worker_process(lease: &str, order: &Payload) -> Child {
+    Command::new(fixture())
+        .args(["worker", lease, std::str::from_utf8(order.bytes()).unwrap()])
+        .stdout(Stdio::piped())
+        .process_group(0)
+        .spawn()
+        .unwrap()
 }
 
 pub struct Bench {
