@@ -4,7 +4,7 @@ mod support;
 
 use rustix::process::{Pid, Signal, kill_process};
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use support::{Bench, PATIENCE, Witness, bench, error, output, script, within, worker_process};
 use tidegate_core::protocol::{Lease, Outcome};
 use tidegate_core::time::Span;
@@ -164,7 +164,7 @@ async fn an_orphan_that_ends_is_not_kept_as_a_zombie_while_its_attempt_goes_on()
     let began = Instant::now();
     while Path::new(&place).exists() {
         assert!(began.elapsed() < PATIENCE, "{place} is still there");
-        tokio::time::sleep(Duration::from_millis(1)).await;
+        tokio::task::yield_now().await;
     }
     witness.answer("\n");
     output(within(bench.engine.outcome(lease)).await);
