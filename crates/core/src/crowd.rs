@@ -150,13 +150,11 @@ impl Core {
         self.admission.find(key).is_some_and(|limit| !self.admission.accepts(limit, last, 1, now))
     }
 
-    /// Who waits or runs at a limit, best-ranked or longest-running first.
-    fn waiting_roots(&self, limit: LimitId) -> Vec<Rank> {
+    /// Root tasks that wait at a limit.
+    fn waiting_roots(&self, limit: LimitId) -> impl Iterator<Item = Rank> {
         let classes = self.admission.users(limit).map(|class| self.admission.class(class));
-        let ranges = classes.flat_map(|class| class.ranges().map(|(rank, _)| rank));
-        let mut roots: Vec<Rank> = ranges.filter(|rank| self.is_root(rank.task())).collect();
-        roots.sort_unstable();
-        roots
+        let ranks = classes.flat_map(|class| class.ranges().map(|(rank, _)| rank));
+        ranks.filter(|rank| self.is_root(rank.task()))
     }
 
     fn is_root(&self, task: TaskId) -> bool {
@@ -183,7 +181,11 @@ impl Core {
         Ok(match when_busy {
             WhenBusy::Queue => Crowd::Nobody,
             WhenBusy::Reject => return Err(Refusal::Busy { limit: own.to_string() }),
-            WhenBusy::Replace => Crowd::Waiting(self.waiting_roots(limit)),
+            WhenBusy::Replace => {
+                let mut waiting: Vec<Rank> = self.waiting_roots(limit).collect();
+                waiting.sort_unstable();
+                Crowd::Waiting(waiting)
+            }
             WhenBusy::CancelRunning => Crowd::Running(self.who_must_stop(limit, source, rank, now)),
         })
     }
@@ -227,19 +229,11 @@ impl Core {
         running.sort_unstable();
         let stopping = running.iter().filter(|(_, _, stopping)| *stopping).count() as i64;
         // Of each class only the first stands in line; those behind it need room, too.
-        let ahead = self.roots_ahead(own, rank, running.len());
-        let free = self.admission.free_for(own, rank, now).min(limit.unused(now) - ahead);
+        let ahead = self.waiting_roots(own).filter(|waiting| *waiting < rank).take(running.len()).count();
+        let free = self.admission.free_for(own, rank, now).min(limit.unused(now) - ahead as i64);
         let needed = 1 - free - stopping;
         let others = running.into_iter().filter(|(_, _, stopping)| !stopping);
         others.take(usize::try_from(needed).unwrap_or(0)).map(|(_, task, _)| task).collect()
-    }
-
-    /// How many root tasks wait at a limit before `rank`, counted up to `most`.
-    fn roots_ahead(&self, limit: LimitId, rank: Rank, most: usize) -> i64 {
-        let classes = self.admission.users(limit).map(|class| self.admission.class(class));
-        let ranks = classes.flat_map(|class| class.ranges().map(|(first, _)| first));
-        let ahead = ranks.filter(|waiting| *waiting < rank && self.is_root(waiting.task()));
-        ahead.take(most).count() as i64
     }
 
     /// Root tasks that hold units of a limit: since when, and whether they were told to stop.

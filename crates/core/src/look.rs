@@ -142,46 +142,15 @@ mod tests {
     use super::*;
     use crate::explain::{self, Reason};
     use crate::ids::Name;
-    use crate::model::{Flow, Loop, OnFailure, Requirement, Retry, Rule, Step, Template, WhenBusy};
+    use crate::model::{Loop, OnFailure, Step, Template};
     use crate::protocol::{Command, Declare, Effect, Evaluation, Payload, Question, Rendered};
     use crate::protocol::{NodeRow, Snapshot, Submission, Submit, Write};
     use crate::state::State;
+    use crate::testkit::{doing, flow};
     use crate::time::{Moment, Span};
 
     fn step(name: &str, after: &[u32], work: crate::model::Work) -> Step {
-        Step {
-            name: Name::new(name),
-            after: after.to_vec(),
-            rule: Rule::Success { when: None },
-            work,
-            each: None,
-            pools: Vec::new(),
-            needs: Requirement::process(),
-            retry: Retry::ONCE,
-            max_losses: 3,
-            timeout: None,
-            start_within: None,
-            line: 1,
-        }
-    }
-
-    fn flow(name: &str, steps: Vec<Step>) -> Flow {
-        Flow {
-            name: Name::new(name),
-            description: None,
-            inputs: Vec::new(),
-            tags: Vec::new(),
-            concurrency: None,
-            key: None,
-            when_busy: WhenBusy::default(),
-            parallel_steps: None,
-            timeout: None,
-            fail_fast: false,
-            steps,
-            outputs: None,
-            file: Name::new("test.yaml"),
-            line: 1,
-        }
+        Step { after: after.to_vec(), ..doing(name, work) }
     }
 
     /// `outer` has a loop, a flow inside, a pause, and a step after all of them; nobody works.
