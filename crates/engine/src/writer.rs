@@ -134,6 +134,8 @@ impl Writer {
             batch: u128::from(self.term) << 64 | u128::from(self.batches),
             now: self.core.now(),
             next: self.core.next(),
+            letters: Vec::new(),
+            digest: None,
             writes,
         }))
     }

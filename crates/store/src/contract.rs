@@ -4,6 +4,8 @@
 //! does not follow the last one, is not taken.
 
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use std::time::Duration;
 use thiserror::Error;
 use tidegate_core::ids::{Name, NodeId, RunId, TaskId};
 use tidegate_core::protocol::{Payload, Snapshot, Write};
@@ -23,6 +25,10 @@ pub struct Entry {
     pub now: Moment,
     /// The next number the core will give out.
     pub next: u64,
+    /// Letters that leave the mailbox with this entry.
+    pub letters: Vec<u64>,
+    /// What the durable state amounts to after it; only where tests ask for it.
+    pub digest: Option<u64>,
     pub writes: Vec<Write>,
 }
 
@@ -76,7 +82,54 @@ pub struct Loaded {
     pub snapshot: Snapshot,
     /// The sequence number of the last entry.
     pub sequence: u64,
+    /// That of the last entry.
+    pub digest: Option<u64>,
 }
+
+/// By what something that was accepted can be looked for.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Sought {
+    Id(RunId),
+    /// An idempotency key.
+    Key(Name),
+}
+
+/// What was accepted under an id or key. If there were several, it is the latest.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Found {
+    pub node: NodeId,
+    pub id: RunId,
+    /// Digest of what was submitted, if under an idempotency key.
+    pub content: Option<u64>,
+}
+
+/// Something that another program left to be submitted, inside a transaction of its own.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Letter {
+    pub number: u64,
+    pub id: RunId,
+    /// JSON.
+    pub content: Vec<u8>,
+}
+
+/// Where the other servers reach one.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Contact {
+    pub address: String,
+    pub token: String,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Leader {
+    pub server: Name,
+    pub contact: Option<Contact>,
+}
+
+/// Entries that stay readable after they were made, for whoever follows them.
+pub const KEPT_ENTRIES: u64 = 1_000;
+
+/// How long a root with an idempotency key is kept after its end, whatever is asked.
+pub const KEYS_STAY: Span = Span::hours(24);
 
 /// How a task ended, with its output.
 #[derive(Clone, PartialEq, Debug)]
@@ -93,8 +146,8 @@ pub struct Ended {
 pub trait Reads: Send {
     fn load(&mut self) -> Result<Loaded, StoreError>;
 
-    /// The node that was accepted under this id, whether or not it has ended.
-    fn find(&mut self, id: RunId) -> Result<Option<NodeId>, StoreError>;
+    /// What was accepted under each id or key, ended or not, in the order in which it is asked.
+    fn find(&mut self, sought: &[Sought]) -> Result<Vec<Option<Found>>, StoreError>;
 
     /// The payload of a node (a job's or step's order, a run's inputs, a loop's list) or the order of an item.
     fn payload(&mut self, task: TaskId) -> Result<Option<Payload>, StoreError>;
@@ -104,6 +157,13 @@ pub trait Reads: Send {
 
     /// The ended items of a loop `from..to`, in index order; items without a row are left out.
     fn ended_items(&mut self, step: NodeId, from: u32, to: u32) -> Result<Vec<(u32, Ended)>, StoreError>;
+
+    /// The entries after `after`, oldest first, at most `most`; nothing if some of them are not kept any more
+    /// ([`KEPT_ENTRIES`] always are).
+    fn entries(&mut self, after: u64, most: usize) -> Result<Option<Vec<Arc<Entry>>>, StoreError>;
+
+    /// Waits until what is read holds this entry; false if it does not within `patience`.
+    fn reach(&mut self, sequence: u64, patience: Duration) -> Result<bool, StoreError>;
 }
 
 /// Blocking; a shell calls it from a thread of its own.
@@ -116,8 +176,31 @@ pub trait Store: Reads {
     /// Gives the lead up, so that another need not wait for the lease to end.
     fn resign(&mut self, term: u32) -> Result<(), StoreError>;
 
+    /// All of the entry or nothing, the letters it takes out included.
     fn commit(&mut self, entry: &Entry) -> Result<Commit, StoreError>;
 
     /// Opens the store anew, after it was broken or could not be written.
     fn reopen(&mut self) -> Result<(), StoreError>;
+
+    /// Says where this server can be reached, for stores that several servers share.
+    fn announce(&mut self, server: &Name, contact: &Contact) -> Result<(), StoreError>;
+
+    /// Who leads now, by the store's clock.
+    fn leader(&mut self) -> Result<Option<Leader>, StoreError>;
+
+    /// Letters after this number, in the order of their numbers, at most `most`. They stay until an entry takes them
+    /// out. One with a smaller number may still come, if the transaction that wrote it lasts longer: ask from the
+    /// beginning now and then.
+    fn letters(&mut self, after: u64, most: usize) -> Result<Vec<Letter>, StoreError>;
+
+    /// A letter that cannot be read: kept with the reason, and never given out again.
+    fn set_aside(&mut self, letter: u64, why: &str) -> Result<(), StoreError>;
+
+    /// Deletes roots that ended before `before`, with everything below them, those that ended first first; it stops
+    /// after the root with which it has deleted `most` rows. Gives how many roots went; ask again until none does.
+    /// Roots with an idempotency key stay at least [`KEYS_STAY`] after their end.
+    fn prune(&mut self, before: Moment, most: u32) -> Result<u64, StoreError>;
+
+    /// `wake` is called, from any thread, when a letter or a change of the lead may have come. Only a hint.
+    fn listen(&mut self, _wake: Box<dyn Fn() + Send + Sync>) {}
 }

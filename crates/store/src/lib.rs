@@ -2,9 +2,13 @@
 
 pub mod codec;
 pub mod contract;
+mod identity;
 pub mod memory;
 pub mod sqlite;
 
-pub use contract::{Commit, Ended, Entry, Loaded, Reads, Store, StoreError, Term};
+pub use contract::{
+    Commit, Contact, Ended, Entry, Found, KEPT_ENTRIES, KEYS_STAY, Leader, Letter, Loaded, Reads, Sought,
+    Store, StoreError, Term,
+};
 pub use memory::MemoryStore;
 pub use sqlite::{SqliteReader, SqliteStore};

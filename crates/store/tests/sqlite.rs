@@ -9,7 +9,7 @@ use rusqlite::Connection;
 use std::fs;
 use std::path::PathBuf;
 use tempfile::TempDir;
-use tidegate_core::ids::{NodeId, TaskId};
+use tidegate_core::ids::{NodeId, RunId, TaskId};
 use tidegate_core::protocol::{NodeRow, Write};
 use tidegate_core::state::State;
 use tidegate_store::{Reads, SqliteStore, Store, StoreError};
@@ -24,6 +24,7 @@ impl Sqlite {
 
 impl Backend for Sqlite {
     type Store = SqliteStore;
+    const SHARED: bool = false;
 
     fn fresh() -> Self {
         Sqlite(TempDir::new().unwrap())
@@ -31,6 +32,10 @@ impl Backend for Sqlite {
 
     fn open(&self) -> SqliteStore {
         SqliteStore::open(self.path()).unwrap()
+    }
+
+    fn post(&self, id: RunId, content: &str) {
+        SqliteStore::post(self.path(), id, content.as_bytes()).unwrap();
     }
 }
 

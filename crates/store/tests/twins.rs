@@ -70,7 +70,8 @@ proptest! {
                 writes.extend(drive.take_writes());
             }
             let (now, next) = (drive.now(), drive.next());
-            let entry = Entry { sequence, term, batch: u128::from(sequence), now, next, writes };
+            let (batch, letters, digest) = (u128::from(sequence), Vec::new(), Some(sequence * 7));
+            let entry = Entry { sequence, term, batch, now, next, letters, digest, writes };
             prop_assert_eq!(&codec::decode(&codec::encode(&entry).unwrap()).unwrap(), &entry);
             prop_assert_eq!(memory.commit(&entry).unwrap(), Commit::Done);
             prop_assert_eq!(sqlite.commit(&entry).unwrap(), Commit::Done);

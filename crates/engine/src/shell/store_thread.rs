@@ -2,7 +2,7 @@
 
 use crate::server::{Input, Output};
 use tidegate_core::ids::{Name, NodeId, RunId};
-use tidegate_store::{Store, StoreError};
+use tidegate_store::{Sought, Store, StoreError};
 use tokio::sync::mpsc;
 
 /// Whether something was accepted under an id, and as what.
@@ -30,7 +30,7 @@ pub(super) fn store_thread(
         for job in inbox {
             let done = match job {
                 Job::Do(output) => carry_out(&name, store.as_mut(), output).map(Done::Did),
-                Job::Find(ids) => Some(Done::Found(ids.into_iter().map(|id| store.find(id)).collect())),
+                Job::Find(ids) => Some(Done::Found(find(store.as_mut(), ids))),
             };
             if done.is_some_and(|done| results.send(done).is_err()) {
                 return;
@@ -40,6 +40,14 @@ pub(super) fn store_thread(
     // Without its thread nothing can be stored: every command is then answered as unavailable.
     let _ = std::thread::Builder::new().name("store".to_owned()).spawn(work);
     (jobs, outbox)
+}
+
+fn find(store: &mut dyn Store, ids: Vec<RunId>) -> Vec<Found> {
+    let sought: Vec<Sought> = ids.into_iter().map(Sought::Id).collect();
+    match store.find(&sought) {
+        Ok(found) => found.into_iter().map(|found| Ok(found.map(|found| found.node))).collect(),
+        Err(error) => vec![Err(error); sought.len()],
+    }
 }
 
 fn carry_out(name: &Name, store: &mut dyn Store, output: Output) -> Option<Input> {

@@ -173,6 +173,8 @@ impl Station {
             batch: u128::from(self.sequence),
             now: self.now,
             next: self.core.next(),
+            letters: Vec::new(),
+            digest: None,
             writes: output.writes,
         };
         black_box(codec::encode(&entry).expect("an entry can be encoded"));

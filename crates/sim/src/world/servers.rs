@@ -9,7 +9,7 @@ use tidegate_core::planted::Bug;
 use tidegate_core::protocol::{Answer, Attempt, Command, Effect};
 use tidegate_core::time::{Moment, Span};
 use tidegate_engine::{Input, Output, Server};
-use tidegate_store::{MemoryStore, Reads, Store, StoreError};
+use tidegate_store::{MemoryStore, Reads, Sought, Store, StoreError};
 
 /// Out of a hundred failures of the store, those that damage the server's handle.
 const SHUT_OUT: u64 = 20;
@@ -239,7 +239,11 @@ impl World {
     /// What a server does before it hands a submission to its writer: looks whether it was accepted already.
     fn accepted_before(&mut self, id: ServerId, command: &Command) -> Option<NodeId> {
         let Command::Submit(submit) = command else { return None };
-        self.servers[id].leads().then(|| self.servers[id].store.find(submit.id).ok().flatten()).flatten()
+        if !self.servers[id].leads() {
+            return None;
+        }
+        let found = self.servers[id].store.find(&[Sought::Id(submit.id)]).ok()?;
+        found.into_iter().flatten().next().map(|found| found.node)
     }
 
     fn effect(&mut self, id: ServerId, effect: Effect) {

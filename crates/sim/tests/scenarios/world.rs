@@ -129,7 +129,8 @@ impl World {
         self.sequence += 1;
         let (sequence, term, next) = (self.sequence, self.term, self.core.next());
         let batch = u128::from(sequence);
-        let entry = Entry { sequence, term, batch, now: self.core.now(), next, writes: writes.to_vec() };
+        let (now, writes) = (self.core.now(), writes.to_vec());
+        let entry = Entry { sequence, term, batch, now, next, letters: Vec::new(), digest: None, writes };
         assert_eq!(self.store.commit(&entry).expect("memory answers"), Commit::Done);
     }
 

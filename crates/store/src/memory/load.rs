@@ -1,9 +1,10 @@
 //! What is read back: everything open for a core, single payloads and ends for whoever asks.
 
 use super::tables::{Item, Tables, Task};
-use crate::contract::{Ended, Loaded};
+use crate::contract::{Ended, Found, Loaded, Sought};
+use crate::identity;
 use std::collections::BTreeMap;
-use tidegate_core::ids::{NodeId, RunId, TaskId};
+use tidegate_core::ids::{NodeId, TaskId};
 use tidegate_core::protocol::{Body, ItemRow, Life, NodeRow, Payload, Snapshot};
 use tidegate_core::{LoopTally, RESIDENT};
 
@@ -28,7 +29,7 @@ impl Tables {
             next: self.head.next,
             now: self.head.now,
         };
-        Loaded { snapshot, sequence: self.head.sequence }
+        Loaded { snapshot, sequence: self.head.sequence, digest: self.head.digest }
     }
 
     fn is_open(&self, node: NodeId) -> bool {
@@ -54,13 +55,15 @@ impl Tables {
         loops
     }
 
-    pub fn find(&self, id: RunId) -> Option<NodeId> {
-        let is_it = |body: &Body| match body {
-            Body::Job(job) => job.id == id,
-            Body::Run(run) => run.id == Some(id),
-            Body::Step(_) => false,
+    pub fn find(&self, sought: &Sought) -> Option<Found> {
+        let is_it = |body: &Body| match sought {
+            Sought::Id(id) => identity::id(body) == Some(*id),
+            Sought::Key(key) => {
+                identity::idempotency(body).is_some_and(|idempotency| idempotency.key == *key)
+            }
         };
-        self.tasks.iter().find(|(_, task)| is_it(&task.row.body)).map(|(&node, _)| node)
+        let (&node, task) = self.tasks.iter().rev().find(|(_, task)| is_it(&task.row.body))?;
+        identity::found(node, &task.row.body)
     }
 
     pub fn payload(&self, task: TaskId) -> Option<Payload> {

@@ -5,12 +5,21 @@
 //! [`StoreError::Unknown`]: whoever wants lost answers puts something in between.
 
 mod load;
+mod mailbox;
+mod prune;
 mod tables;
 
 pub use tables::Tables;
 
-use crate::contract::{Commit, Ended, Entry, Loaded, Reads, Store, StoreError, Term};
+use crate::contract::{
+    Commit, Contact, Ended, Entry, Found, KEPT_ENTRIES, Leader, Letter, Loaded, Reads, Sought, Store,
+    StoreError, Term,
+};
+use mailbox::Mailbox;
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 use tidegate_core::ids::{Name, NodeId, RunId, TaskId};
 use tidegate_core::protocol::Payload;
 use tidegate_core::time::{Moment, Span};
@@ -24,16 +33,30 @@ pub struct MemoryStore {
 #[derive(Debug, Default)]
 struct Shared {
     tables: Tables,
+    /// The newest entries, oldest first.
+    journal: VecDeque<Arc<Entry>>,
+    mailbox: Mailbox,
     clock: Moment,
     term: u32,
     /// Who holds the term. Nobody does once it was given up.
-    leader: Option<Leader>,
+    lead: Option<Lead>,
+    contacts: BTreeMap<Name, Contact>,
+    listeners: Vec<Listener>,
 }
 
 #[derive(Debug)]
-struct Leader {
+struct Lead {
     server: Name,
     until: Moment,
+}
+
+#[derive(Clone)]
+struct Listener(Arc<dyn Fn() + Send + Sync>);
+
+impl fmt::Debug for Listener {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Listener")
+    }
 }
 
 impl MemoryStore {
@@ -57,11 +80,16 @@ impl MemoryStore {
         self.shared().tables.clone()
     }
 
-    /// Who leads, by the store's clock.
-    pub fn leader(&self) -> Option<Name> {
-        let shared = self.shared();
-        let live = |leader: &&Leader| leader.until > shared.clock;
-        shared.leader.as_ref().filter(live).map(|leader| leader.server.clone())
+    /// Leaves something to be submitted, as another program would.
+    pub fn post(&self, id: RunId, content: &[u8]) {
+        self.shared().mailbox.post(id, content);
+        self.wake();
+    }
+
+    /// Whoever is woken may ask the store at once, so nothing is held meanwhile.
+    fn wake(&self) {
+        let listeners = self.shared().listeners.clone();
+        listeners.iter().for_each(|listener| (listener.0)());
     }
 
     /// A thread that panicked between two writes is a failed test already; others may still look at what it left.
@@ -79,13 +107,13 @@ impl Default for MemoryStore {
 impl Shared {
     fn lead(&mut self, server: &Name, mine: Option<u32>, lease: Span) -> Option<Term> {
         let until = self.clock + lease;
-        match &mut self.leader {
-            Some(leader) if mine == Some(self.term) => leader.until = until,
+        match &mut self.lead {
+            Some(lead) if mine == Some(self.term) => lead.until = until,
             // Who asks anew may have been told nothing of the term it was given: it gets another.
-            Some(leader) if leader.until > self.clock && leader.server != *server => return None,
+            Some(lead) if lead.until > self.clock && lead.server != *server => return None,
             _ => {
                 self.term += 1;
-                self.leader = Some(Leader { server: server.clone(), until });
+                self.lead = Some(Lead { server: server.clone(), until });
             }
         }
         Some(Term { term: self.term, clock: self.clock })
@@ -96,26 +124,50 @@ impl Shared {
         if (entry.sequence, entry.batch) == (last.sequence, last.batch) {
             return Commit::Done;
         }
-        if self.leader.is_none() || entry.term != self.term {
+        if self.lead.is_none() || entry.term != self.term {
             return Commit::Deposed;
         }
         if entry.sequence != last.sequence + 1 {
             return Commit::Foreign;
         }
         self.tables.apply(entry);
+        self.mailbox.take_out(&entry.letters);
+        self.journal.push_back(Arc::new(entry.clone()));
+        if self.journal.len() as u64 > KEPT_ENTRIES {
+            self.journal.pop_front();
+        }
         Commit::Done
+    }
+
+    fn leader(&self) -> Option<Leader> {
+        let lead = self.lead.as_ref().filter(|lead| lead.until > self.clock)?;
+        Some(Leader { server: lead.server.clone(), contact: self.contacts.get(&lead.server).cloned() })
+    }
+
+    fn entries(&self, after: u64, most: usize) -> Option<Vec<Arc<Entry>>> {
+        let first = self.journal.front().map_or(self.tables.head.sequence + 1, |entry| entry.sequence);
+        let skipped = (after + 1).checked_sub(first)?;
+        Some(self.journal.iter().skip(skipped as usize).take(most).cloned().collect())
     }
 }
 
 impl Store for MemoryStore {
     fn lead(&mut self, server: &Name, mine: Option<u32>, lease: Span) -> Result<Option<Term>, StoreError> {
-        Ok(self.shared().lead(server, mine, lease))
+        let (before, term) = {
+            let mut shared = self.shared();
+            (shared.term, shared.lead(server, mine, lease))
+        };
+        if term.as_ref().is_some_and(|term| term.term != before) {
+            self.wake();
+        }
+        Ok(term)
     }
 
     fn resign(&mut self, term: u32) -> Result<(), StoreError> {
-        let mut shared = self.shared();
-        if shared.term == term {
-            shared.leader = None;
+        let is_its = self.shared().term == term;
+        if is_its {
+            self.shared().lead = None;
+            self.wake();
         }
         Ok(())
     }
@@ -127,11 +179,40 @@ impl Store for MemoryStore {
     fn reopen(&mut self) -> Result<(), StoreError> {
         Ok(())
     }
+
+    fn announce(&mut self, server: &Name, contact: &Contact) -> Result<(), StoreError> {
+        self.shared().contacts.insert(server.clone(), contact.clone());
+        Ok(())
+    }
+
+    fn leader(&mut self) -> Result<Option<Leader>, StoreError> {
+        Ok(self.shared().leader())
+    }
+
+    fn letters(&mut self, after: u64, most: usize) -> Result<Vec<Letter>, StoreError> {
+        Ok(self.shared().mailbox.letters(after, most))
+    }
+
+    fn set_aside(&mut self, letter: u64, why: &str) -> Result<(), StoreError> {
+        self.shared().mailbox.set_aside(letter, why);
+        Ok(())
+    }
+
+    fn prune(&mut self, before: Moment, most: u32) -> Result<u64, StoreError> {
+        let mut shared = self.shared();
+        let clock = shared.clock;
+        Ok(shared.tables.prune(before, most, clock))
+    }
+
+    fn listen(&mut self, wake: Box<dyn Fn() + Send + Sync>) {
+        self.shared().listeners.push(Listener(wake.into()));
+    }
 }
 
 impl Reads for MemoryStore {
-    fn find(&mut self, id: RunId) -> Result<Option<NodeId>, StoreError> {
-        Ok(self.shared().tables.find(id))
+    fn find(&mut self, sought: &[Sought]) -> Result<Vec<Option<Found>>, StoreError> {
+        let shared = self.shared();
+        Ok(sought.iter().map(|sought| shared.tables.find(sought)).collect())
     }
 
     fn load(&mut self) -> Result<Loaded, StoreError> {
@@ -149,6 +230,14 @@ impl Reads for MemoryStore {
     fn ended_items(&mut self, step: NodeId, from: u32, to: u32) -> Result<Vec<(u32, Ended)>, StoreError> {
         Ok(self.shared().tables.ended_items(step, from, to))
     }
+
+    fn entries(&mut self, after: u64, most: usize) -> Result<Option<Vec<Arc<Entry>>>, StoreError> {
+        Ok(self.shared().entries(after, most))
+    }
+
+    fn reach(&mut self, sequence: u64, _patience: Duration) -> Result<bool, StoreError> {
+        Ok(self.shared().tables.head.sequence >= sequence)
+    }
 }
 
 #[cfg(test)]
@@ -165,14 +254,15 @@ mod tests {
         let term = first.lead(&server, None, LEASE).unwrap().unwrap();
         assert_eq!(term, Term { term: 1, clock: Moment(1_000_000) });
         assert_eq!(second.lead(&other, None, LEASE).unwrap(), None);
-        assert_eq!(second.leader(), Some(server.clone()));
+        let leader = Leader { server: server.clone(), contact: None };
+        assert_eq!(second.leader().unwrap(), Some(leader));
 
         first.set_clock(Moment(9_000_000));
         assert_eq!(first.lead(&server, Some(1), LEASE).unwrap().unwrap().term, 1, "extended");
         first.set_clock(Moment(18_999_999));
         assert_eq!(second.lead(&other, None, LEASE).unwrap(), None);
         first.set_clock(Moment(19_000_000));
-        assert_eq!(second.leader(), None);
+        assert_eq!(second.leader().unwrap(), None);
         assert_eq!(second.lead(&other, None, LEASE).unwrap().unwrap().term, 2);
         assert_eq!(first.lead(&server, Some(1), LEASE).unwrap(), None, "too late to extend");
     }

@@ -34,6 +34,7 @@ pub struct Head {
     pub batch: u128,
     pub next: u64,
     pub now: Moment,
+    pub digest: Option<u64>,
 }
 
 /// A job, run or step.
@@ -55,7 +56,13 @@ pub struct Item {
 impl Tables {
     /// Makes all of an entry's writes, in order.
     pub fn apply(&mut self, entry: &Entry) {
-        self.head = Head { sequence: entry.sequence, batch: entry.batch, next: entry.next, now: entry.now };
+        self.head = Head {
+            sequence: entry.sequence,
+            batch: entry.batch,
+            next: entry.next,
+            now: entry.now,
+            digest: entry.digest,
+        };
         for write in &entry.writes {
             self.write(write);
         }

@@ -4,7 +4,8 @@
 
 use super::columns::{Content, Json, Word, micros, signed};
 use super::sql;
-use crate::contract::Entry;
+use crate::contract::{Entry, KEPT_ENTRIES};
+use crate::{codec, identity};
 use rusqlite::{Connection, Params};
 use tidegate_core::ids::{NodeId, TaskId};
 use tidegate_core::protocol::{
@@ -17,7 +18,14 @@ use tidegate_core::time::Moment;
 pub fn apply(connection: &Connection, entry: &Entry, batch: &str) -> rusqlite::Result<()> {
     let tables = Tables { connection };
     entry.writes.iter().try_for_each(|write| tables.write(write))?;
-    let head = (signed(entry.sequence), batch, signed(entry.next), entry.now.0);
+    for &letter in &entry.letters {
+        tables.run(sql!("letter_remove"), [signed(letter)])?;
+    }
+    let bytes =
+        codec::encode(entry).map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
+    tables.run(sql!("journal_add"), (signed(entry.sequence), bytes))?;
+    tables.run(sql!("journal_trim"), [signed(entry.sequence.saturating_sub(KEPT_ENTRIES))])?;
+    let head = (signed(entry.sequence), batch, signed(entry.next), entry.now.0, entry.digest.map(signed));
     tables.run(sql!("head_set"), head).map(drop)
 }
 
@@ -66,10 +74,10 @@ impl Tables<'_> {
     }
 
     fn add_node(&self, row: &NodeRow) -> rusqlite::Result<()> {
-        let (kind, name, step, run) = match &row.body {
-            Body::Job(job) => ("job", Some(&job.action), None, Some(job.id)),
-            Body::Run(run) => ("run", Some(&run.flow), None, run.id),
-            Body::Step(step) => ("step", None, Some(step.index), None),
+        let (kind, name, step) = match &row.body {
+            Body::Job(job) => ("job", Some(&job.action), None),
+            Body::Run(run) => ("run", Some(&run.flow), None),
+            Body::Step(step) => ("step", None, Some(step.index)),
         };
         let (life, grant) = (&row.life, row.life.grant.as_ref());
         self.run(
@@ -80,7 +88,7 @@ impl Tables<'_> {
                 kind,
                 name.map(|name| name.as_str()),
                 step,
-                run.map(|run| run.to_string()),
+                identity::id(&row.body).map(|id| id.to_string()),
                 Word(life.state),
                 row.priority,
                 signed(row.root),
@@ -103,7 +111,14 @@ impl Tables<'_> {
                 life.error,
             ],
         )?;
-        let spec = (id(row.node), Json(&row.body), row.payload.as_ref().map(Content));
+        let key = identity::idempotency(&row.body);
+        let spec = (
+            id(row.node),
+            key.map(|key| key.key.as_str()),
+            key.map(|key| signed(key.content)),
+            Json(&row.body),
+            row.payload.as_ref().map(Content),
+        );
         self.run(sql!("task_spec_add"), spec).map(drop)
     }
 

@@ -2,9 +2,12 @@
 
 use super::columns::{Json, LIFE, Word, content, life, name, signed, unsigned};
 use super::sql;
-use crate::contract::{Ended, Loaded};
+use crate::codec;
+use crate::contract::{Ended, Entry, Found, Letter, Loaded, Sought};
+use rusqlite::types::Type;
 use rusqlite::{Connection, OptionalExtension, Params, Row};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use tidegate_core::admission::{LimitKey, SlotCounts};
 use tidegate_core::ids::{Name, NodeId, RunId, TaskId};
 use tidegate_core::protocol::{ItemRow, LimitRow, NodeRow, Pace, Payload, Snapshot, WorkerRow};
@@ -14,8 +17,11 @@ use tidegate_core::{LoopTally, RESIDENT};
 
 pub fn load(connection: &mut Connection) -> rusqlite::Result<Loaded> {
     let connection = connection.transaction()?;
-    let read = |row: &Row| Ok((unsigned(row.get(0)?), unsigned(row.get(4)?), Moment(row.get(5)?)));
-    let (sequence, next, now) = connection.prepare_cached(sql!("head_get"))?.query_row([], read)?;
+    let read = |row: &Row| {
+        let digest = row.get::<_, Option<i64>>(6)?.map(unsigned);
+        Ok((unsigned(row.get(0)?), unsigned(row.get(4)?), Moment(row.get(5)?), digest))
+    };
+    let (sequence, next, now, digest) = connection.prepare_cached(sql!("head_get"))?.query_row([], read)?;
     let snapshot = Snapshot {
         nodes: all(&connection, sql!("load_nodes"), [RESIDENT as i64], node)?,
         items: all(&connection, sql!("load_items"), [], item)?,
@@ -27,12 +33,56 @@ pub fn load(connection: &mut Connection) -> rusqlite::Result<Loaded> {
         next,
         now,
     };
-    Ok(Loaded { snapshot, sequence })
+    Ok(Loaded { snapshot, sequence, digest })
 }
 
-pub fn find(connection: &Connection, id: RunId) -> rusqlite::Result<Option<NodeId>> {
-    let mut statement = connection.prepare_cached(sql!("task_find"))?;
-    statement.query_row([id.to_string()], |row| Ok(NodeId(unsigned(row.get(0)?)))).optional()
+pub fn find(connection: &Connection, sought: &[Sought]) -> rusqlite::Result<Vec<Option<Found>>> {
+    sought.iter().map(|sought| find_one(connection, sought)).collect()
+}
+
+fn find_one(connection: &Connection, sought: &Sought) -> rusqlite::Result<Option<Found>> {
+    let read = |row: &Row| {
+        let content = row.get::<_, Option<i64>>(2)?.map(unsigned);
+        Ok(Found { node: id(row, 0)?, id: run_id(row, 1)?, content })
+    };
+    match sought {
+        Sought::Id(id) => {
+            connection.prepare_cached(sql!("task_find_id"))?.query_row([id.to_string()], read).optional()
+        }
+        Sought::Key(key) => {
+            connection.prepare_cached(sql!("task_find_key"))?.query_row([key.as_str()], read).optional()
+        }
+    }
+}
+
+pub fn entries(
+    connection: &mut Connection,
+    after: u64,
+    most: usize,
+) -> rusqlite::Result<Option<Vec<Arc<Entry>>>> {
+    let connection = connection.transaction()?;
+    let first: Option<i64> =
+        connection.prepare_cached(sql!("journal_first"))?.query_row([], |row| row.get(0))?;
+    if first.is_some_and(|first| after.saturating_add(1) < unsigned(first)) {
+        return Ok(None);
+    }
+    let most = i64::try_from(most).unwrap_or(i64::MAX);
+    all(&connection, sql!("journal_list"), (signed(after), most), entry).map(Some)
+}
+
+fn entry(row: &Row) -> rusqlite::Result<Arc<Entry>> {
+    codec::decode(row.get_ref(0)?.as_blob()?).map(Arc::new).map_err(|error| unreadable(0, Type::Blob, error))
+}
+
+pub fn sequence(connection: &Connection) -> rusqlite::Result<u64> {
+    connection.prepare_cached(sql!("head_get"))?.query_row([], |row| row.get(0)).map(unsigned)
+}
+
+pub fn letters(connection: &Connection, after: u64, most: usize) -> rusqlite::Result<Vec<Letter>> {
+    let most = i64::try_from(most).unwrap_or(i64::MAX);
+    let read =
+        |row: &Row| Ok(Letter { number: unsigned(row.get(0)?), id: run_id(row, 1)?, content: row.get(2)? });
+    all(connection, sql!("letter_list"), (signed(after), most), read)
 }
 
 pub fn payload(connection: &Connection, task: TaskId) -> rusqlite::Result<Option<Payload>> {
@@ -158,4 +208,17 @@ fn how_it_ended(row: &Row) -> rusqlite::Result<Ended> {
 
 fn id(row: &Row, column: usize) -> rusqlite::Result<NodeId> {
     Ok(NodeId(unsigned(row.get(column)?)))
+}
+
+fn run_id(row: &Row, column: usize) -> rusqlite::Result<RunId> {
+    let text = row.get_ref(column)?.as_str()?;
+    RunId::parse(text).ok_or_else(|| unreadable(column, Type::Text, format!("`{text}` is no id")))
+}
+
+fn unreadable(
+    column: usize,
+    kind: Type,
+    error: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+) -> rusqlite::Error {
+    rusqlite::Error::FromSqlConversionFailure(column, kind, error.into())
 }

@@ -12,18 +12,22 @@ mod load;
 mod lock;
 mod migrations;
 mod open;
+mod prune;
 mod reader;
 #[cfg(test)]
 mod tests;
 
 pub use reader::SqliteReader;
 
-use crate::contract::{Commit, Ended, Entry, Loaded, Reads, Store, StoreError, Term};
-use columns::unsigned;
+use crate::contract::{
+    Commit, Contact, Ended, Entry, Found, Leader, Letter, Loaded, Reads, Sought, Store, StoreError, Term,
+};
+use columns::{signed, unsigned};
 use lock::Lock;
 use rusqlite::{Connection, Row, Transaction, TransactionBehavior};
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tidegate_core::ids::{Name, NodeId, RunId, TaskId};
 use tidegate_core::protocol::Payload;
 use tidegate_core::time::{Moment, Span};
@@ -50,7 +54,7 @@ struct Head {
     sequence: u64,
     batch: String,
     term: u32,
-    is_led: bool,
+    server: Option<Name>,
 }
 
 impl SqliteStore {
@@ -65,6 +69,12 @@ impl SqliteStore {
     /// Opens a store to look at it, whether or not somebody owns it.
     pub fn open_reader(path: impl AsRef<Path>) -> Result<SqliteReader, StoreError> {
         SqliteReader::open(path.as_ref())
+    }
+
+    /// Leaves something to be submitted by whoever owns the store, from any process.
+    pub fn post(path: impl AsRef<Path>, id: RunId, content: &[u8]) -> Result<(), StoreError> {
+        let connection = open::visitor(path.as_ref())?;
+        connection.execute(sql!("letter_add"), (id.to_string(), content)).map(drop).map_err(fault::said)
     }
 
     /// Works on the file, unless the connection is closed, and closes it if it cannot be trusted afterwards.
@@ -87,7 +97,7 @@ impl Store for SqliteStore {
         let term = self.with(|connection| {
             let transaction = begin(connection)?;
             let head = head(&transaction)?;
-            if head.is_led && mine == Some(head.term) {
+            if head.server.is_some() && mine == Some(head.term) {
                 return Ok(head.term);
             }
             let term = head.term + 1;
@@ -109,7 +119,7 @@ impl Store for SqliteStore {
             if (entry.sequence, &batch) == (last.sequence, &last.batch) {
                 return Ok(Commit::Done);
             }
-            if !last.is_led || entry.term != last.term {
+            if last.server.is_none() || entry.term != last.term {
                 return Ok(Commit::Deposed);
             }
             if entry.sequence != last.sequence + 1 {
@@ -124,11 +134,35 @@ impl Store for SqliteStore {
         self.connection = open::owner(&self.path);
         self.connection.as_ref().map(drop).map_err(StoreError::clone)
     }
+
+    /// There is one server, and whoever wants to reach it looks beside the file.
+    fn announce(&mut self, _server: &Name, _contact: &Contact) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    fn leader(&mut self) -> Result<Option<Leader>, StoreError> {
+        let server = self.with(|connection| head(connection).map(|head| head.server))?;
+        Ok(server.map(|server| Leader { server, contact: None }))
+    }
+
+    fn letters(&mut self, after: u64, most: usize) -> Result<Vec<Letter>, StoreError> {
+        self.with(|connection| load::letters(connection, after, most))
+    }
+
+    fn set_aside(&mut self, letter: u64, why: &str) -> Result<(), StoreError> {
+        self.with(|connection| {
+            connection.prepare_cached(sql!("letter_set_aside"))?.execute((signed(letter), why)).map(drop)
+        })
+    }
+
+    fn prune(&mut self, before: Moment, most: u32) -> Result<u64, StoreError> {
+        self.with(|connection| prune::prune(connection, before, most, wall_clock()))
+    }
 }
 
 impl Reads for SqliteStore {
-    fn find(&mut self, id: RunId) -> Result<Option<NodeId>, StoreError> {
-        self.with(|connection| load::find(connection, id))
+    fn find(&mut self, sought: &[Sought]) -> Result<Vec<Option<Found>>, StoreError> {
+        self.with(|connection| load::find(connection, sought))
     }
 
     fn load(&mut self) -> Result<Loaded, StoreError> {
@@ -146,6 +180,14 @@ impl Reads for SqliteStore {
     fn ended_items(&mut self, step: NodeId, from: u32, to: u32) -> Result<Vec<(u32, Ended)>, StoreError> {
         self.with(|connection| load::ended_items(connection, step, from, to))
     }
+
+    fn entries(&mut self, after: u64, most: usize) -> Result<Option<Vec<Arc<Entry>>>, StoreError> {
+        self.with(|connection| load::entries(connection, after, most))
+    }
+
+    fn reach(&mut self, sequence: u64, _patience: Duration) -> Result<bool, StoreError> {
+        self.with(|connection| load::sequence(connection).map(|last| last >= sequence))
+    }
 }
 
 /// Takes the file's write lock at once, so that what is read in the transaction still holds when it writes.
@@ -159,7 +201,7 @@ fn head(connection: &Connection) -> rusqlite::Result<Head> {
             sequence: unsigned(row.get(0)?),
             batch: row.get(1)?,
             term: row.get(2)?,
-            is_led: row.get::<_, Option<String>>(3)?.is_some(),
+            server: columns::name(row, 3)?,
         })
     };
     connection.prepare_cached(sql!("head_get"))?.query_row([], read)

@@ -10,7 +10,7 @@ use std::time::Duration;
 /// Readers only ever make a writer wait while a crashed owner's log is recovered.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// More than there are statements, so that each is prepared once.
-const STATEMENTS: usize = 64;
+const STATEMENTS: usize = 96;
 
 /// A commit is on the disk when it returns: the log is flushed, on a Mac through the drive's cache too. Foreign keys
 /// are the core's business.
@@ -31,7 +31,18 @@ pub fn owner(path: &Path) -> Result<Connection, StoreError> {
 }
 
 pub fn reader(path: &Path) -> Result<Connection, StoreError> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    existing(path, OpenFlags::SQLITE_OPEN_READ_ONLY)
+}
+
+/// For who writes a letter into a store that may be somebody else's.
+pub fn visitor(path: &Path) -> Result<Connection, StoreError> {
+    let connection = existing(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    set_up(&connection).map_err(said)?;
+    Ok(connection)
+}
+
+fn existing(path: &Path, access: OpenFlags) -> Result<Connection, StoreError> {
+    let flags = access | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags).map_err(said)?;
     connection.busy_timeout(PATIENCE).map_err(said)?;
     migrations::expect_newest(&connection)?;
@@ -43,5 +54,9 @@ fn write_ahead(connection: &Connection) -> rusqlite::Result<()> {
     connection.busy_timeout(PATIENCE)?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
     connection.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(()))?;
+    set_up(connection)
+}
+
+fn set_up(connection: &Connection) -> rusqlite::Result<()> {
     SETTINGS.iter().try_for_each(|(name, value)| connection.pragma_update(None, name, value))
 }

@@ -2,10 +2,12 @@
 
 use super::fault::said;
 use super::{load, open};
-use crate::contract::{Ended, Loaded, Reads, StoreError};
+use crate::contract::{Ended, Entry, Found, Loaded, Reads, Sought, StoreError};
 use rusqlite::Connection;
 use std::path::Path;
-use tidegate_core::ids::{NodeId, RunId, TaskId};
+use std::sync::Arc;
+use std::time::Duration;
+use tidegate_core::ids::{NodeId, TaskId};
 use tidegate_core::protocol::Payload;
 
 /// Reads as [`Store`](crate::Store) does; each answer is of one moment between two entries.
@@ -21,8 +23,8 @@ impl SqliteReader {
 }
 
 impl Reads for SqliteReader {
-    fn find(&mut self, id: RunId) -> Result<Option<NodeId>, StoreError> {
-        load::find(&self.connection, id).map_err(said)
+    fn find(&mut self, sought: &[Sought]) -> Result<Vec<Option<Found>>, StoreError> {
+        load::find(&self.connection, sought).map_err(said)
     }
 
     fn load(&mut self) -> Result<Loaded, StoreError> {
@@ -39,5 +41,14 @@ impl Reads for SqliteReader {
 
     fn ended_items(&mut self, step: NodeId, from: u32, to: u32) -> Result<Vec<(u32, Ended)>, StoreError> {
         load::ended_items(&self.connection, step, from, to).map_err(said)
+    }
+
+    fn entries(&mut self, after: u64, most: usize) -> Result<Option<Vec<Arc<Entry>>>, StoreError> {
+        load::entries(&mut self.connection, after, most).map_err(said)
+    }
+
+    /// Every look is at the last commit, so there is nothing to wait for.
+    fn reach(&mut self, sequence: u64, _patience: Duration) -> Result<bool, StoreError> {
+        load::sequence(&self.connection).map(|last| last >= sequence).map_err(said)
     }
 }

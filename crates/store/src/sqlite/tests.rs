@@ -26,7 +26,8 @@ fn entry(sequence: u64, term: u32, size: usize) -> Entry {
         life: Life::new(State::Waiting),
     };
     let writes = vec![Write::NodeAdded(Box::new(row))];
-    Entry { sequence, term, batch: sequence.into(), now: Moment(0), next: sequence + 1, writes }
+    let (batch, next, letters) = (sequence.into(), sequence + 1, Vec::new());
+    Entry { sequence, term, batch, now: Moment(0), next, letters, digest: None, writes }
 }
 
 #[test]

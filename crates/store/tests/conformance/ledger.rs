@@ -29,7 +29,8 @@ impl<B: Backend> Ledger<B> {
         let sequence = self.sequence + 1;
         let batch = u128::from(sequence) << 64 | 7;
         let now = Moment(1_000 * sequence as i64);
-        Entry { sequence, term: self.term, batch, now, next: 10 * sequence, writes }
+        let (term, next) = (self.term, 10 * sequence);
+        Entry { sequence, term, batch, now, next, letters: Vec::new(), digest: None, writes }
     }
 
     pub fn write(&mut self, writes: impl IntoIterator<Item = Write>) {

@@ -3,18 +3,26 @@
 pub mod fence;
 pub mod history;
 pub mod items;
+pub mod journal;
 pub mod ledger;
 pub mod lives;
+pub mod mailbox;
+pub mod pruning;
 pub mod samples;
 pub mod settings;
 
+use tidegate_core::ids::RunId;
 use tidegate_store::Store;
 
 /// A place for one store. Handles opened here, one after the other, see the same rows.
 pub trait Backend {
     type Store: Store;
+    /// Whether several servers may use it, and find each other by it.
+    const SHARED: bool;
     fn fresh() -> Self;
     fn open(&self) -> Self::Store;
+    /// Leaves a letter, as another program would.
+    fn post(&self, id: RunId, content: &str);
 }
 
 /// Makes a test of each name for a backend.
@@ -62,6 +70,25 @@ macro_rules! conformance {
                 a_step_may_come_with_its_end,
                 ended_items_are_read_in_slices,
                 everything_is_there_after_a_restart,
+            }
+            journal {
+                entries_are_read_in_order,
+                old_entries_are_kept_for_a_while,
+                an_entry_is_reached_once_it_is_there,
+                the_last_digest_is_loaded,
+                what_was_accepted_is_found_by_id_and_by_key,
+                who_leads_is_known,
+            }
+            mailbox {
+                letters_come_in_the_order_of_their_numbers,
+                an_entry_takes_letters_out,
+                an_entry_that_is_not_taken_leaves_the_letters,
+                what_cannot_be_read_is_set_aside,
+            }
+            pruning {
+                the_oldest_ends_go_first,
+                keys_stay_for_a_day,
+                a_run_goes_with_everything_below_it,
             }
             settings {
                 limits_are_set_and_taken_back,

@@ -41,16 +41,25 @@ create index task_open on task (node) where ended is null;
 -- Roots by the id that users know: a submission that is repeated is accepted once. Steps have none.
 create index task_id on task (run_id) where run_id is not null;
 
--- The steps of a run. Jobs, which are the many, cost nothing here.
-create index task_step on task (parent) where kind = 'step';
+-- The steps of a run and the runs of sub-flows. Jobs, which are the many, cost nothing here.
+create index task_child on task (parent) where parent is not null;
+
+-- Roots by their end, for those who delete the oldest.
+create index task_ended on task (ended) where ended is not null and parent is null;
 
 -- The part of a task that never changes, so that a grant does not copy it. Without `strict`, because a payload is
 -- text unless it is not UTF-8.
 create table task_spec (
     node integer primary key,
+    idempotency text,
+    -- Digest of what was submitted under the idempotency key.
+    content integer,
     body text not null,
     payload
 );
+
+-- Roots by their idempotency key.
+create index task_key on task_spec (idempotency) where idempotency is not null;
 
 create table task_output (
     node integer primary key,
@@ -128,6 +137,22 @@ create table worker (
     io_slots integer not null
 ) strict, without rowid;
 
+-- The newest entries, as bytes: whoever follows what happens reads them in order.
+create table journal (
+    sequence integer primary key,
+    entry blob not null
+) strict;
+
+-- What other programs left to be submitted. A number is never given twice.
+create table mailbox (
+    number integer primary key autoincrement,
+    -- The id that the run will have.
+    id text not null,
+    content blob not null,
+    -- Why it could not be read; it then stays to be looked at.
+    problem text
+) strict;
+
 -- One row: the last entry, and who leads. The server is null once it has resigned.
 create table head (
     one integer primary key check (one = 1),
@@ -135,8 +160,9 @@ create table head (
     batch text not null,
     next integer not null,
     now integer not null,
+    digest integer,
     term integer not null,
     server text
 ) strict;
 
-insert into head values (1, 0, '', 0, 0, 0, null);
+insert into head values (1, 0, '', 0, 0, null, 0, null);

@@ -1,0 +1,2 @@
+-- What such items gave.
+delete from item_output where step = ?1

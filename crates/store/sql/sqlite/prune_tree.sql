@@ -1,0 +1,7 @@
+-- A root and everything below it; the second column says whether it may have items.
+with recursive below (node, kind) as (
+    select node, kind from task where node = ?1
+    union all
+    select task.node, task.kind from below join task on task.parent = below.node
+)
+select node, kind = 'step' from below

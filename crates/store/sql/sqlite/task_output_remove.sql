@@ -1,0 +1,2 @@
+-- What such a task gave.
+delete from task_output where node = ?1

@@ -1,0 +1,90 @@
+//! History goes when it is told to, whole roots at a time.
+
+use super::Backend;
+use super::ledger::{LEASE, Ledger};
+use super::samples::{RUN, STEP, add, granted, items, job, open_loop, run};
+use tidegate_core::ids::{Name, NodeId, TaskId};
+use tidegate_core::protocol::{Body, NodeRow, Payload, Write};
+use tidegate_core::state::State;
+use tidegate_core::time::{Moment, Span};
+use tidegate_store::{KEYS_STAY, Reads, Sought, Store};
+
+const INNER: NodeId = NodeId(40);
+
+fn ended_at(task: TaskId, at: Moment) -> Write {
+    let output = Some(Payload::new("1"));
+    Write::Ended { task, state: State::Succeeded, output, error: None, at }
+}
+
+/// A job that ended, without an idempotency key unless it is said to have one.
+fn ended_job(node: u64, has_key: bool, at: Moment) -> [Write; 3] {
+    let mut row = NodeRow { node: NodeId(node), ..job() };
+    if let Body::Job(body) = &mut row.body {
+        body.id = tidegate_core::ids::RunId(node.into());
+        body.idempotency = body.idempotency.take().filter(|_| has_key);
+    }
+    let task = TaskId::node(row.node);
+    [add(row), granted(task, 1), ended_at(task, at)]
+}
+
+/// What time the store says it is.
+fn clock<B: Backend>(ledger: &mut Ledger<B>) -> Moment {
+    ledger.store.lead(&Name::new("server"), Some(ledger.term), LEASE).unwrap().unwrap().clock
+}
+
+fn is_there<B: Backend>(ledger: &mut Ledger<B>, node: u64) -> bool {
+    let task = TaskId::node(NodeId(node));
+    let is_there = ledger.store.ended(task).unwrap().is_some();
+    assert_eq!(ledger.store.payload(task).unwrap().is_some(), is_there);
+    let found = ledger.store.find(&[Sought::Id(tidegate_core::ids::RunId(node.into()))]).unwrap();
+    assert_eq!(found[0].is_some(), is_there);
+    is_there
+}
+
+pub fn the_oldest_ends_go_first<B: Backend>() {
+    let mut ledger = Ledger::<B>::open();
+    for (node, at) in [(1, 300), (2, 100), (3, 200), (4, 400), (5, 500)] {
+        ledger.write(ended_job(node, false, Moment(at)));
+    }
+    ledger.write([add(NodeRow { node: NodeId(6), ..job() })]);
+    let before = ledger.load();
+    assert_eq!(ledger.store.prune(Moment(450), 2).unwrap(), 2);
+    let left: Vec<u64> = (1..=5).filter(|&node| is_there(&mut ledger, node)).collect();
+    assert_eq!(left, [1, 4, 5]);
+    assert_eq!(ledger.store.prune(Moment(450), 99).unwrap(), 2);
+    assert_eq!(ledger.store.prune(Moment(450), 99).unwrap(), 0);
+    assert!(is_there(&mut ledger, 5));
+    assert_eq!(ledger.load(), before, "what is open stays as it is");
+}
+
+pub fn keys_stay_for_a_day<B: Backend>() {
+    let mut ledger = Ledger::<B>::open();
+    let now = clock(&mut ledger);
+    let (long_ago, lately) = (now - KEYS_STAY - Span::hours(1), now - Span::hours(1));
+    ledger.write(ended_job(1, true, long_ago));
+    ledger.write(ended_job(2, true, lately));
+    ledger.write(ended_job(3, false, lately));
+    assert_eq!(ledger.store.prune(now + Span::hours(1), 99).unwrap(), 2);
+    let left: Vec<u64> = (1..=3).filter(|&node| is_there(&mut ledger, node)).collect();
+    assert_eq!(left, [2]);
+}
+
+pub fn a_run_goes_with_everything_below_it<B: Backend>() {
+    let mut ledger = Ledger::<B>::open();
+    let inner = NodeRow { node: INNER, parent: Some(STEP), ..run() };
+    let leaf = NodeRow { node: INNER.step(0), parent: Some(INNER), ..run() };
+    let item = TaskId::item(STEP, 1);
+    ledger.write(open_loop().into_iter().chain([add(inner), add(leaf), items(0, 3), granted(item, 1)]));
+    ledger.write([INNER.step(0), INNER, STEP].map(|node| ended_at(TaskId::node(node), Moment(100))));
+    ledger.write([ended_at(item, Moment(90))]);
+    assert_eq!(ledger.store.prune(Moment(1_000), 99).unwrap(), 0, "its root is open");
+    ledger.write([ended_at(TaskId::node(RUN), Moment(110))]);
+    ledger.write(ended_job(1, false, Moment(120)));
+    assert_eq!(ledger.store.prune(Moment(1_000), 2).unwrap(), 1, "a root goes whole, whatever its size");
+    for node in [RUN, STEP, INNER, INNER.step(0)] {
+        assert_eq!(ledger.store.ended(TaskId::node(node)).unwrap(), None, "{node:?}");
+    }
+    assert_eq!(ledger.store.ended_items(STEP, 0, 9).unwrap(), []);
+    assert_eq!(ledger.store.payload(item).unwrap(), None);
+    assert!(is_there(&mut ledger, 1));
+}
