@@ -4,7 +4,7 @@ use crate::admission::{Ask, Gauge, Level, LimitKey, Quota, Rate};
 use crate::ids::{Name, NodeId};
 use crate::model::{
     Action, ActionPolicy, Each, Flow, LEASE, LimitsDocument, MatchRule, Origin, QuotaPolicy, RatePolicy,
-    Requirement, Rule,
+    Requirement, Rule, Runner,
 };
 use crate::protocol::{LimitValue, Override};
 use crate::time::Span;
@@ -65,6 +65,11 @@ impl Source {
             Source::Attempt(_) => Level::Attempt,
         }
     }
+
+    /// Whether it is carried out by a function inside its worker.
+    pub fn is_function(&self) -> bool {
+        matches!(self, Source::Attempt(AttemptSource { needs, .. }) if matches!(needs.runner, Runner::Function(_)))
+    }
 }
 
 /// What operators said about a limit.
@@ -86,6 +91,11 @@ pub(crate) struct Catalog {
 
 impl Catalog {
     // ---- definitions
+
+    /// Every version of every flow, in the order of their names.
+    pub fn flow_versions(&self) -> impl Iterator<Item = (&Name, u32)> {
+        self.flows.iter().flat_map(|(name, versions)| versions.keys().map(move |&version| (name, version)))
+    }
 
     /// The newest version of a flow that is not newer than `version`.
     pub fn flow(&self, name: &str, version: u32) -> Option<(u32, Arc<Plan>)> {

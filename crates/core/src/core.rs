@@ -92,6 +92,7 @@ impl Core {
         match command {
             Command::Declare(declare) => self.declare(declare, now),
             Command::Submit(submit) => self.submit(submit, now),
+            Command::Post { submit, flaw } => Ok(self.post(submit, flaw, now)),
             Command::Cancel(task) => self.cancel(task, now),
             Command::Finish(finish) => self.finish(finish, now),
             Command::Heartbeat(heartbeat) => self.heartbeat(heartbeat, now),

@@ -13,6 +13,8 @@ mod classes;
 mod commands;
 mod core;
 mod crowd;
+mod digest;
+mod durable;
 mod ended_ids;
 pub mod explain;
 mod family;

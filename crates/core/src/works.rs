@@ -184,7 +184,9 @@ impl Core {
     fn begin(&mut self, task: TaskId, grant: Grant, now: Moment) {
         let Some(worker) = grant.worker else { return };
         let epoch = self.next_epoch();
-        let length = self.classes.entry(grant.class).map_or(crate::model::LEASE, |entry| entry.lease);
+        let entry = self.classes.entry(grant.class);
+        let length = entry.map_or(crate::model::LEASE, |entry| entry.lease);
+        let is_function = entry.is_some_and(|entry| entry.source.is_function());
         let until = now + length;
         let timeout = self.terms(task.node).timeout.map(|timeout| now + timeout);
         let Some(work) = self.work_mut(task) else { return };
@@ -217,9 +219,10 @@ impl Core {
         let order = self.resident_order(task);
         let row = GrantRow { epoch, worker: worker.clone(), at: now, until, length };
         self.write(Write::Granted { task, grant: row, number });
-        self.write_paces(grant.class);
+        let is_paced = self.write_paces(grant.class);
+        let ahead = is_function && !is_paced;
         let lease = Lease { task, epoch };
-        self.effect(Effect::Deliver { worker, lease, order, length, number, at: now });
+        self.effect(Effect::Deliver { worker, lease, order, length, number, at: now, ahead });
     }
 
     /// A task's first start: it can no longer expire, and counts no more for the length of its line.
@@ -249,8 +252,9 @@ impl Core {
         }
     }
 
-    /// A grant that took from a rate or quota writes down what is left of it.
-    fn write_paces(&mut self, class: ClassId) {
+    /// A grant that took from a rate or quota writes down what is left of it. Says whether it did.
+    fn write_paces(&mut self, class: ClassId) -> bool {
+        let mut is_paced = false;
         for i in 0..self.admission.class(class).demands.len() {
             let limit = self.admission.limit(self.admission.class(class).demands[i].limit);
             let pace = match &limit.gauge {
@@ -260,7 +264,9 @@ impl Core {
             };
             let key = limit.key.clone();
             self.write(Write::PaceTaken { key, pace });
+            is_paced = true;
         }
+        is_paced
     }
 
     // ---- stopping and ending

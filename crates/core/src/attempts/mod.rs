@@ -134,6 +134,27 @@ impl Attempts {
         actions
     }
 
+    /// Nobody will ever know of this grant: what runs of it is to end, and nothing of it is reported.
+    pub fn abort(&mut self, lease: Lease, now: Moment) -> Vec<Action> {
+        match self.table.get(lease).map(|held| &held.state) {
+            Some(State::Running | State::Stopping(_)) => {
+                self.table.change(lease, State::GivenUp, Moment::MAX);
+                vec![Action::Abandon { lease }]
+            }
+            Some(State::Waiting(_) | State::Ended(_)) => {
+                self.forget(lease, now);
+                Vec::new()
+            }
+            Some(State::GivenUp) | None => Vec::new(),
+        }
+    }
+
+    /// Whether the runner still has something of this attempt.
+    pub fn is_at_runner(&self, lease: Lease) -> bool {
+        let state = self.table.get(lease).map(|held| &held.state);
+        matches!(state, Some(State::Running | State::Stopping(_) | State::GivenUp))
+    }
+
     /// The answer to a heartbeat that was sent at `sent`.
     pub fn renewed(&mut self, renewal: &Renewal, sent: Moment, now: Moment) -> Vec<Action> {
         let mut actions = Vec::new();

@@ -74,7 +74,8 @@ impl Core {
             let (length, at) = (running.length, running.until - running.length);
             let number = self.tally(lease.task).started;
             let order = self.resident_order(lease.task);
-            self.effect(Effect::Deliver { worker: name.clone(), lease, order, length, number, at });
+            let worker = name.clone();
+            self.effect(Effect::Deliver { worker, lease, order, length, number, at, ahead: false });
         }
     }
 

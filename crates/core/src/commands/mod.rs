@@ -9,6 +9,7 @@ mod join;
 mod leave;
 mod offer;
 mod pause;
+mod post;
 mod set_limit;
 mod set_priority;
 mod submit;

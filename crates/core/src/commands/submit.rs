@@ -4,6 +4,7 @@ use crate::admission::{ClassId, Rank};
 use crate::catalog::{AttemptSource, Source};
 use crate::core::Core;
 use crate::crowd::Crowd;
+use crate::digest::Digest;
 use crate::ids::{Name, NodeId, TaskId};
 use crate::model::WhenBusy;
 use crate::nodes::{Job, Node, Run, RunState, Work, WorkState};
@@ -16,7 +17,6 @@ use crate::state::State;
 use crate::time::Moment;
 use crate::timers::Alarm;
 use std::borrow::Cow;
-use std::hash::{BuildHasher, Hash};
 
 /// What a submission needs besides itself.
 struct Newcomer {
@@ -34,12 +34,13 @@ enum Origin {
 impl Core {
     pub(crate) fn submit(&mut self, submit: Submit, now: Moment) -> Result<Answer, Refusal> {
         let idempotency =
-            submit.idempotency.clone().map(|key| Idempotency { key, content: digest(&submit.what) });
+            submit.idempotency.clone().map(|key| Idempotency { key, content: submit.what.digest() });
         if let Some(known) = self.known_key(idempotency.as_ref())? {
             return Ok(Answer::Accepted { node: known, again: true });
         }
-        if self.by_id.contains_key(&submit.id) {
-            return Err(Refusal::IdTaken);
+        // Ids are never chosen twice: under one that is known it can only be the same submission, repeated.
+        if let Some(&node) = self.by_id.get(&submit.id) {
+            return Ok(Answer::Accepted { node, again: true });
         }
         let (origin, when_busy) = self.origin_of_submission(&submit)?;
         let is_later = submit.due.is_some_and(|due| due > now);
@@ -255,14 +256,20 @@ impl Core {
     }
 }
 
-/// A digest of what was submitted, to tell a repetition from a mistake.
-fn digest(what: &Submission) -> u64 {
-    let mut hasher = rustc_hash::FxBuildHasher.build_hasher();
-    match what {
-        Submission::Job { action, key, order } => (0, action, key, order.bytes()).hash(&mut hasher),
-        Submission::Run { flow, key, inputs } => (1, flow, key, inputs.bytes()).hash(&mut hasher),
+impl Submission {
+    /// A digest of what was submitted, to tell a repetition from a mistake. It is stored: it may never change.
+    pub fn digest(&self) -> u64 {
+        let (kind, name, key, payload) = match self {
+            Submission::Job { action, key, order } => (0, action, key, order),
+            Submission::Run { flow, key, inputs } => (1, flow, key, inputs),
+        };
+        let mut digest = Digest::new();
+        digest.number(kind);
+        digest.text(name.as_str());
+        digest.text_or_nothing(key.as_ref().map(Name::as_str));
+        digest.bytes(payload.bytes());
+        digest.finish()
     }
-    std::hash::Hasher::finish(&hasher)
 }
 
 #[cfg(test)]
@@ -330,7 +337,7 @@ mod tests {
         let other_action = Submit { what: job("other"), ..once.clone() };
         assert_eq!(kit.refused(Command::Submit(other_action)), Refusal::KeyConflict("once".into()));
         let same_id = Submit { idempotency: None, ..once.clone() };
-        assert_eq!(kit.refused(Command::Submit(same_id)), Refusal::IdTaken);
+        assert_eq!(kit.apply(Command::Submit(same_id)), again);
         assert_eq!(kit.core.node_of(once.id), Some(node));
         kit.succeed(TaskId::node(node));
         assert_eq!(kit.core.node_of(once.id), None);

@@ -15,9 +15,10 @@ use crate::nodes::{Kind, Node, RunState, Step, StepState, Work, WorkState};
 use crate::protocol::Override;
 use crate::state::State;
 use crate::time::{Moment, Span};
+use serde::{Deserialize, Serialize};
 
 /// Everything there is to say about a task that is open.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Explanation {
     pub name: String,
     pub state: State,
@@ -31,7 +32,7 @@ pub struct Explanation {
     pub estimate: Option<Estimate>,
 }
 
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub enum Reason {
     /// Something refuses it: see the blockers.
     Blocked,
@@ -63,7 +64,7 @@ pub enum Reason {
     Inside,
 }
 
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Blocker {
     pub limit: LimitKey,
     pub why: Why,
@@ -80,7 +81,7 @@ pub struct Blocker {
     pub waited: Span,
 }
 
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub enum Why {
     /// So many of so many units are used, and so many set aside for those before it.
     Full {
@@ -105,7 +106,7 @@ pub enum Why {
     },
 }
 
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Holder {
     pub name: String,
     pub units: u32,
@@ -115,7 +116,7 @@ pub struct Holder {
 }
 
 /// From measured durations; nothing is promised.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Estimate {
     pub likely: Span,
     pub unlikely: Span,

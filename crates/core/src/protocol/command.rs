@@ -7,10 +7,16 @@ use crate::model::{Action, Flow, LimitsDocument, QuotaPolicy, RatePolicy};
 use crate::time::Moment;
 use serde::{Deserialize, Serialize};
 
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub enum Command {
     Declare(Declare),
     Submit(Submit),
+    /// A submission whose sender waits for no answer. What cannot be accepted, or is known to have a flaw, becomes a
+    /// task that ended `refused` and says why.
+    Post {
+        submit: Submit,
+        flaw: Option<String>,
+    },
     Cancel(TaskId),
     Finish(Finish),
     Heartbeat(Heartbeat),
@@ -37,14 +43,14 @@ pub enum Command {
 }
 
 /// Definitions from files or code: replaces what was declared under the same names before.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Declare {
     pub flows: Vec<Flow>,
     pub actions: Vec<Action>,
     pub limits: Option<LimitsDocument>,
 }
 
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Submit {
     pub id: RunId,
     pub what: Submission,
@@ -64,7 +70,7 @@ pub enum Submission {
     Run { flow: Name, key: Option<Name>, inputs: Payload },
 }
 
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Finish {
     pub worker: Name,
     pub lease: Lease,
@@ -73,7 +79,7 @@ pub struct Finish {
     pub offer: Option<SlotCounts>,
 }
 
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Join {
     pub worker: Name,
     /// At least 1, and higher than that of any earlier start under this name: a message that was long on its way must not make
@@ -83,14 +89,14 @@ pub struct Join {
     pub slots: SlotCounts,
 }
 
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Leave {
     pub worker: Name,
     pub incarnation: u64,
 }
 
 /// An operator's word about one limit. It wins over what was declared, until it is taken back or runs out.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct SetLimit {
     pub key: LimitKey,
     /// `None` takes the override back.
@@ -106,7 +112,7 @@ pub enum LimitValue {
     Quota(QuotaPolicy),
 }
 
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub enum Pausable {
     Limit(LimitKey),
     Action(Name),

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 /// What a caller is told, once the writes that came with it are durable.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub enum Answer {
     Done,
     Accepted {
@@ -36,8 +36,6 @@ pub enum Refusal {
     Busy { limit: String },
     #[error("idempotency key `{0}` was used for something else")]
     KeyConflict(Name),
-    #[error("the id was used before")]
-    IdTaken,
     /// The lease is not, or no longer, the live one: nothing was changed.
     #[error("the lease has passed to somebody else")]
     Stale,
@@ -57,7 +55,17 @@ pub enum Refusal {
 #[derive(Clone, PartialEq, Debug)]
 pub enum Effect {
     /// Hand a granted attempt to its worker. Without an order it is read from the store first.
-    Deliver { worker: Name, lease: Lease, order: Option<Payload>, length: Span, number: u32, at: Moment },
+    Deliver {
+        worker: Name,
+        lease: Lease,
+        order: Option<Payload>,
+        length: Span,
+        number: u32,
+        at: Moment,
+        /// It takes nothing that must be durable before it starts: a function that no rate or quota counts. Where it
+        /// dies with the process that decides, it need not wait for the commit.
+        ahead: bool,
+    },
     /// Tell a worker to stop an attempt.
     Stop { worker: Name, lease: Lease },
     /// Evaluate templates; the answer comes back as a command.

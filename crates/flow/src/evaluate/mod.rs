@@ -16,8 +16,8 @@ use crate::template::Limits;
 use crate::yaml::json_kind;
 use render::OUTPUT;
 use serde_json::Value as Json;
-use tidegate_core::model::{Flow, MAX_ITEMS, Step};
-use tidegate_core::protocol::{Evaluation, Payload};
+use tidegate_core::model::{Action, Flow, MAX_ITEMS, Step};
+use tidegate_core::protocol::{Evaluation, Payload, Rendered};
 
 /// Bytes of the list of one loop.
 const MAX_LIST: usize = 64 * 1024 * 1024;
@@ -38,6 +38,11 @@ pub fn evaluate_items(flow: &Flow, step: usize, scope: &Scope, from: u32, items:
         work::order(step, scope, &Renderer::new(Scope::with_item(&base, item, index)))
     };
     Evaluation::Items((from..).zip(items).map(render).collect())
+}
+
+/// What a single execution of an action is to do, and under which key. The error is a sentence.
+pub fn evaluate_job(action: &Action, inputs: Json) -> Result<Rendered, String> {
+    work::call(action, inputs)
 }
 
 /// The outputs of a run that has ended well.

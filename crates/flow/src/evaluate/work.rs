@@ -51,9 +51,12 @@ pub(super) fn order(step: &Step, scope: &Scope, renderer: &Renderer) -> Result<R
     }
 }
 
-/// An action sees nothing but its own inputs.
-fn call(action: &Action, inputs: Json) -> Result<Rendered, String> {
-    let inputs = check_inputs(&action.inputs, inputs).map_err(|refused| refused.to_string())?;
+/// An action sees nothing but its own inputs. A function that declares none takes whatever it is given.
+pub(super) fn call(action: &Action, inputs: Json) -> Result<Rendered, String> {
+    let inputs = match (&action.work, action.inputs.is_empty()) {
+        (ActionWork::Function, true) => inputs,
+        _ => check_inputs(&action.inputs, inputs).map_err(|refused| refused.to_string())?,
+    };
     let renderer = Renderer::over_inputs(&inputs);
     let key = match &action.key {
         Some(template) => renderer.name(template).map_err(|error| format!("`key`: {error}"))?,

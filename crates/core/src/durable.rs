@@ -1,0 +1,173 @@
+//! A digest of everything that must survive a crash. A core that was loaded at an entry has the digest that the core
+//! which wrote it had; what is only remembered (places in line, timers, questions asked) does not
+//! count, nor do rates and quotas, which say less and less as time passes and are dropped when they say nothing.
+
+use crate::core::Core;
+use crate::digest::Digest;
+use crate::ids::{Name, NodeId, RunId};
+use crate::nodes::{Job, Kind, Loop, Node, Run, RunState, Step, StepState, Work, WorkState};
+use crate::protocol::{Idempotency, Stop, Tally};
+use crate::state::State;
+use crate::time::Moment;
+
+impl Core {
+    /// The cost grows with what is open: this is for tests.
+    pub fn durable_digest(&self) -> u64 {
+        let mut digest = Digest::new();
+        digest.number(self.next);
+        for id in self.nodes.ids() {
+            digest.number(id.0);
+            match self.nodes.get(&id) {
+                Some(Node::Job(job)) => digest.job(job),
+                Some(Node::Run(run)) => digest.run(run),
+                Some(Node::Step(step)) => digest.step(step),
+                None => {}
+            }
+        }
+        for (key, setting) in &self.catalog.settings {
+            digest.text(&format!("{key:?} {setting:?}"));
+        }
+        self.catalog.flow_versions().for_each(|(name, version)| {
+            digest.text(name.as_str());
+            digest.number(u64::from(version));
+        });
+        digest.finish()
+    }
+}
+
+/// The durable part of each thing.
+impl Digest {
+    fn job(&mut self, job: &Job) {
+        self.id(Some(job.id.into()));
+        self.number(job.root);
+        self.number(job.priority as u64);
+        self.number(u64::from(job.paused));
+        self.text(job.action.as_str());
+        self.name(job.key.as_ref());
+        self.moment(Some(job.accepted));
+        self.moment(job.start_by);
+        self.idempotency(job.idempotency.as_deref());
+        self.work(&job.work);
+    }
+
+    fn run(&mut self, run: &Run) {
+        self.id(run.id);
+        self.node(run.parent);
+        self.number(run.root);
+        self.number(run.priority as u64);
+        self.number(u64::from(run.paused));
+        self.text(run.plan.flow.name.as_str());
+        self.number(u64::from(run.version));
+        self.name(run.key.as_ref());
+        for (tag, value) in &run.tags {
+            self.text(tag.as_str());
+            self.text(value.as_str());
+        }
+        self.idempotency(run.idempotency.as_deref());
+        self.state(run.state.state());
+        self.moment(match run.state {
+            RunState::Scheduled(due) => Some(due),
+            RunState::Waiting | RunState::Running => None,
+        });
+        self.moment(run.deadline);
+        self.stop(run.stop);
+        for step in &run.steps {
+            match step {
+                // Steps of a run that stops have no row unless they were opened.
+                StepState::Ended(State::Cancelled) if run.stop.is_some() => self.number(0),
+                StepState::Ended(state) => self.state(*state),
+                StepState::Open => self.number(1),
+                // What a step that is not open waits for follows from the others.
+                StepState::Blocked(_) | StepState::Ready | StepState::Asking => self.number(0),
+            }
+        }
+    }
+
+    fn step(&mut self, step: &Step) {
+        self.node(Some(step.run));
+        self.number(u64::from(step.index));
+        self.number(u64::from(step.entered));
+        self.moment(step.start_by);
+        match &step.kind {
+            Kind::Plain { key, work, tally, .. } => {
+                self.name(key.as_ref());
+                match work {
+                    Some(work) => self.work(work),
+                    None => self.tally(*tally),
+                }
+            }
+            Kind::Loop(items) => self.items(items),
+            Kind::SubFlow { child } => self.node(*child),
+            Kind::Wait { until } => self.moment(Some(*until)),
+        }
+    }
+
+    fn items(&mut self, items: &Loop) {
+        self.number(u64::from(items.count));
+        self.number(u64::from(items.expanded));
+        self.number(u64::from(items.ended.succeeded));
+        self.number(u64::from(items.ended.failed));
+        self.number(u64::from(items.ended.cancelled));
+        self.stop(items.stop);
+        self.text_or_nothing(items.error.as_deref());
+        self.number(items.segments.values().map(|segment| u64::from(segment.unstarted)).sum());
+        for (&index, item) in &items.items {
+            self.number(u64::from(index));
+            self.name(item.key.as_ref());
+            self.work(&item.work);
+        }
+    }
+
+    fn work(&mut self, work: &Work) {
+        self.tally(work.tally);
+        self.state(work.state());
+        match &work.at {
+            WorkState::Scheduled(due) => self.moment(Some(*due)),
+            WorkState::Waiting => {}
+            WorkState::Running(running) => {
+                self.number(u64::from(running.epoch.incarnation));
+                self.number(running.epoch.grant);
+                self.text(running.worker.as_str());
+                self.moment(Some(running.until));
+                self.number(running.length.0);
+                self.moment(running.timeout);
+                self.stop(running.stop);
+            }
+        }
+    }
+
+    fn tally(&mut self, tally: Tally) {
+        [tally.started, tally.failures, tally.losses]
+            .into_iter()
+            .for_each(|count| self.number(u64::from(count)));
+    }
+
+    fn idempotency(&mut self, idempotency: Option<&Idempotency>) {
+        self.name(idempotency.map(|idempotency| &idempotency.key));
+        self.number(idempotency.map_or(0, |idempotency| idempotency.content));
+    }
+
+    fn state(&mut self, state: State) {
+        self.text(state.as_str());
+    }
+
+    fn stop(&mut self, stop: Option<Stop>) {
+        self.number(stop.map_or(0, |stop| 1 + stop as u64));
+    }
+
+    fn name(&mut self, name: Option<&Name>) {
+        self.text_or_nothing(name.map(Name::as_str));
+    }
+
+    fn moment(&mut self, moment: Option<Moment>) {
+        self.number(moment.map_or(u64::MAX, |moment| moment.0.cast_unsigned()));
+    }
+
+    fn node(&mut self, node: Option<NodeId>) {
+        self.number(node.map_or(u64::MAX, |node| node.0));
+    }
+
+    fn id(&mut self, id: Option<RunId>) {
+        self.bytes(&id.map_or(0, |id| id.0).to_le_bytes());
+    }
+}
