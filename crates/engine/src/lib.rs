@@ -5,11 +5,15 @@
 //! layer that performs what they ask for.
 
 pub mod clock;
+pub mod cluster;
 pub mod server;
 pub mod shell;
 pub mod writer;
 
 pub use clock::EngineClock;
+pub use cluster::Listener;
 pub use server::{Input, Output, Server};
-pub use shell::{Delivery, Engine, EngineError, Evaluate};
-pub use writer::{Released, Ticket, Writer};
+pub use shell::{
+    Definition, Delivery, Engine, EngineError, Evaluate, KEEP_AT_LEAST, Prepared, Retention, Settings,
+};
+pub use writer::{GivenUp, Released, Ticket, Writer};

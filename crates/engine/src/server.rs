@@ -4,11 +4,11 @@
 //! damaged handle) it is thrown away, and everybody who waits for an answer is told to ask again.
 
 use crate::clock::EngineClock;
-use crate::writer::{Released, Ticket, Writer};
+use crate::writer::{GivenUp, Released, Ticket, Writer};
 use std::sync::Arc;
 use tidegate_core::Core;
 use tidegate_core::ids::Name;
-use tidegate_core::protocol::{Answer, Command, Effect};
+use tidegate_core::protocol::{Answer, Command, Effect, Lease};
 use tidegate_core::time::{Moment, Span};
 use tidegate_store::{Commit, Entry, Loaded, StoreError, Term};
 
@@ -22,6 +22,9 @@ const ASK_AGAIN: Span = Span::millis(20);
 /// How long to wait before a store that cannot be used is opened anew: at first, and at most.
 const REOPEN_FIRST: Span = Span::millis(100);
 const REOPEN_LAST: Span = Span::seconds(2);
+/// After a leader that did not resign, every grant waits for its commit for so long: a task that ends its process each
+/// time must be seen to have started.
+const GATED: Span = Span::seconds(60);
 
 /// What happened: a command came in, or the store answered.
 #[derive(Debug)]
@@ -30,12 +33,20 @@ pub enum Input {
         ticket: Ticket,
         command: Command,
     },
+    /// A command that was found in a letter, which leaves the mailbox with what becomes of it.
+    Letter {
+        ticket: Ticket,
+        number: u64,
+        command: Command,
+    },
     Led(Result<Option<Term>, StoreError>),
     Loaded(Result<Loaded, StoreError>),
     Committed(Result<Commit, StoreError>),
+    /// Everything that was to be aborted has ended.
+    Aborted,
     /// Nothing, but time has passed.
     Tick,
-    /// Stop leading, at once.
+    /// Take nothing more in, make durable what was taken in, then give up the lead.
     Resign,
 }
 
@@ -62,12 +73,15 @@ pub enum Output {
     Written(Arc<Entry>),
     /// The handle of the store is damaged: open it anew, before what is asked of it next.
     Reopen,
+    /// These attempts were handed over, and nobody knows whether that is durable. They must have ended before the next
+    /// core grants anything: say [`Input::Aborted`] then.
+    Abort(Vec<Lease>),
 }
 
 #[derive(Debug)]
 enum Role {
     Follower,
-    Loading { term: u32 },
+    Loading(Term),
     Leader(Box<Writer>),
 }
 
@@ -97,6 +111,9 @@ pub struct Server {
     repeat_at: Option<Moment>,
     outage: Option<Outage>,
     resigned: bool,
+    /// Attempts of a core that was given up have still to end.
+    aborting: bool,
+    keeps_digests: bool,
 }
 
 impl Server {
@@ -115,7 +132,15 @@ impl Server {
             repeat_at: None,
             outage: None,
             resigned: false,
+            aborting: false,
+            keeps_digests: false,
         }
+    }
+
+    /// Every entry says what the durable state amounts to after it, and a core that is loaded is compared with that. For
+    /// tests: it panics where they differ.
+    pub fn keeping_digests(self) -> Self {
+        Server { keeps_digests: true, ..self }
     }
 
     pub fn name(&self) -> &Name {
@@ -124,6 +149,14 @@ impl Server {
 
     pub fn leads(&self) -> bool {
         matches!(self.role, Role::Leader(_))
+    }
+
+    /// How many commands wait to be applied.
+    pub fn waiting(&self) -> usize {
+        match &self.role {
+            Role::Leader(writer) => writer.waiting(),
+            _ => 0,
+        }
     }
 
     pub fn core(&self) -> Option<&Core> {
@@ -147,19 +180,26 @@ impl Server {
     /// them, so that those that come together are committed together.
     pub fn handle(&mut self, input: Input, local: Moment, out: &mut Vec<Output>) {
         match input {
-            Input::Command { ticket, command } => return self.take_command(ticket, command, out),
+            Input::Command { ticket, command } => return self.take_in(ticket, None, command, out),
+            Input::Letter { ticket, number, command } => {
+                return self.take_in(ticket, Some(number), command, out);
+            }
             Input::Led(result) => self.led(result, local, out),
             Input::Loaded(result) => self.loaded(result, local, out),
             Input::Committed(result) => self.committed(result, local, out),
+            Input::Aborted => self.aborting = false,
             Input::Tick => {}
-            Input::Resign => self.resign(out),
+            Input::Resign => self.resigned = true,
         }
         self.go_on(local, out);
     }
 
-    fn take_command(&mut self, ticket: Ticket, command: Command, out: &mut Vec<Output>) {
+    fn take_in(&mut self, ticket: Ticket, letter: Option<u64>, command: Command, out: &mut Vec<Output>) {
         let taken = match &mut self.role {
-            Role::Leader(writer) => writer.push(ticket, command),
+            // Who is about to go still takes in what frees something.
+            Role::Leader(writer) if !self.resigned || is_last_word(&command) => {
+                writer.push(ticket, letter, command)
+            }
             _ => false,
         };
         if !taken {
@@ -187,7 +227,7 @@ impl Server {
                 self.step_down(out);
                 self.clock.begin(term.clock, local);
                 self.ask_at = local + EXTEND_EVERY;
-                self.role = Role::Loading { term: term.term };
+                self.role = Role::Loading(term);
                 out.push(Output::Load);
             }
             (Some(term), _) => out.push(Output::Resign { term: term.term }),
@@ -197,11 +237,11 @@ impl Server {
     }
 
     fn loaded(&mut self, result: Result<Loaded, StoreError>, local: Moment, out: &mut Vec<Output>) {
-        let Role::Loading { term } = self.role else { return };
+        let Role::Loading(term) = &self.role else { return };
         match result {
             Ok(loaded) => {
-                let core = (self.make_core)(term).loaded(loaded.snapshot, self.clock.at(local));
-                self.role = Role::Leader(Box::new(Writer::new(core, term, loaded.sequence)));
+                let writer = self.writer(term, loaded, self.clock.at(local));
+                self.role = Role::Leader(Box::new(writer));
             }
             Err(error @ StoreError::Unknown(_)) => {
                 self.unanswered(error);
@@ -209,6 +249,24 @@ impl Server {
             }
             Err(error) => self.start_over(error, local, out),
         }
+    }
+
+    fn writer(&self, term: &Term, loaded: Loaded, now: Moment) -> Writer {
+        let Loaded { snapshot, sequence, digest } = loaded;
+        let core = (self.make_core)(term.term).loaded(snapshot, now);
+        if let (true, Some(digest)) = (self.keeps_digests, digest) {
+            assert_eq!(
+                core.durable_digest(),
+                digest,
+                "the core loaded at entry {sequence} is not the one that wrote it"
+            );
+        }
+        let ahead_from = match (term.alone, term.clean) {
+            (false, _) => None,
+            (true, true) => Some(now),
+            (true, false) => Some(now + GATED),
+        };
+        Writer::new(core, term.term, sequence).running_ahead(ahead_from).keeping_digests(self.keeps_digests)
     }
 
     fn committed(&mut self, result: Result<Commit, StoreError>, local: Moment, out: &mut Vec<Output>) {
@@ -247,29 +305,42 @@ impl Server {
         self.ask_at = local + pause;
     }
 
-    fn resign(&mut self, out: &mut Vec<Output>) {
-        self.resigned = true;
-        if let Role::Leader(writer) = &self.role {
-            out.push(Output::Resign { term: writer.term() });
-        }
-        self.step_down(out);
-    }
-
     /// Gives up what is in memory. A follower asks for the lead again in its own time.
     fn step_down(&mut self, out: &mut Vec<Output>) {
         self.repeat_at = None;
         if let Role::Leader(writer) = std::mem::replace(&mut self.role, Role::Follower) {
-            out.extend(writer.give_up().into_iter().map(|ticket| Output::Answer { ticket, answer: None }));
+            let GivenUp { unanswered, ahead } = writer.give_up();
+            if !ahead.is_empty() {
+                self.aborting = true;
+                out.push(Output::Abort(ahead));
+            }
+            out.extend(unanswered.into_iter().map(|ticket| Output::Answer { ticket, answer: None }));
         }
+    }
+
+    /// Gives up the lead once everything that was taken in is durable.
+    fn resign_when_done(&mut self, out: &mut Vec<Output>) {
+        let term = match &self.role {
+            Role::Leader(writer) if writer.is_done() => writer.term(),
+            Role::Loading(term) => term.term,
+            Role::Leader(_) | Role::Follower => return,
+        };
+        out.push(Output::Resign { term });
+        self.step_down(out);
+    }
+
+    /// Has given up the lead, or never had it, and will not ask for it again.
+    pub fn has_resigned(&self) -> bool {
+        self.resigned && matches!(self.role, Role::Follower)
     }
 
     /// Does what the time says, and whatever the writer has ready.
     fn go_on(&mut self, local: Moment, out: &mut Vec<Output>) {
-        if local >= self.ask_at && !self.asking && !self.resigned {
+        if local >= self.ask_at && self.may_ask() {
             self.asking = true;
             let (mine, next) = match &self.role {
                 Role::Leader(writer) => (Some(writer.term()), EXTEND_EVERY),
-                Role::Loading { term } => (Some(*term), EXTEND_EVERY),
+                Role::Loading(term) => (Some(term.term), EXTEND_EVERY),
                 Role::Follower => (None, TRY_EVERY),
             };
             self.ask_at = local + next;
@@ -278,6 +349,19 @@ impl Server {
             }
             out.push(Output::Lead { mine, lease: LEAD });
         }
+        self.write_on(local, out);
+        if self.resigned {
+            self.resign_when_done(out);
+        }
+    }
+
+    /// While attempts of an earlier core have still to end, there must be no new one.
+    fn may_ask(&self) -> bool {
+        let leads = !matches!(self.role, Role::Follower);
+        !self.asking && (leads || !self.resigned && !self.aborting)
+    }
+
+    fn write_on(&mut self, local: Moment, out: &mut Vec<Output>) {
         let now = self.clock.at(local);
         let Role::Leader(writer) = &mut self.role else { return };
         if self.repeat_at.is_some_and(|at| at <= local) {
@@ -293,13 +377,18 @@ impl Server {
 
     /// Local time at which to call [`Server::handle`] with a tick, if nothing happens before.
     pub fn next_wake(&self) -> Option<Moment> {
-        let lead = Some(self.ask_at).filter(|_| !self.asking && !self.resigned);
+        let lead = Some(self.ask_at).filter(|_| self.may_ask());
         let writer = match &self.role {
             Role::Leader(writer) => writer.next_wake().map(|at| self.clock.local(at)),
             _ => None,
         };
         [lead, writer, self.repeat_at].into_iter().flatten().min()
     }
+}
+
+/// What a worker that leaves says last.
+fn is_last_word(command: &Command) -> bool {
+    matches!(command, Command::Finish(_) | Command::Leave(_))
 }
 
 fn release(released: Released, out: &mut Vec<Output>) {

@@ -1,12 +1,13 @@
 //! The writer: drains commands, applies them to the core, and commits the outcome in batches.
 //!
-//! Nothing is answered and nothing leaves before the commit it belongs to. While one commit is under way the next
-//! batch is already being applied; effects leave in commit order.
+//! Nothing is answered before the commit it belongs to, and nothing leaves before it, with one exception: where this
+//! process alone owns the store, functions that die with it may be handed over at once. While one commit is under way
+//! the next batch is already being applied; one commit is under way at a time.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use tidegate_core::Core;
-use tidegate_core::protocol::{Answer, Command, Effect, Write};
+use tidegate_core::protocol::{Answer, Command, Effect, Lease, Output, Write};
 use tidegate_core::time::Moment;
 use tidegate_store::Entry;
 
@@ -16,7 +17,7 @@ pub type Ticket = u64;
 /// Commands waiting to be applied; more are turned away.
 pub const QUEUE: usize = 100_000;
 /// Commands and writes of one batch: a bound on how long a caller waits for others.
-const BATCH_COMMANDS: usize = 1_000;
+const BATCH_COMMANDS: usize = 2_000;
 const BATCH_WRITES: usize = 4_000;
 
 /// What may be told and done after a commit.
@@ -28,21 +29,46 @@ pub struct Released {
     pub entry: Option<Arc<Entry>>,
 }
 
+/// A command on its way, and the letter that it was found in.
+#[derive(Debug)]
+struct Queued {
+    ticket: Ticket,
+    letter: Option<u64>,
+    command: Command,
+}
+
+/// What was applied and is not durable yet.
 #[derive(Debug, Default)]
 struct Batch {
-    entry: Option<Arc<Entry>>,
+    writes: Vec<Write>,
+    letters: Vec<u64>,
     answers: Vec<(Ticket, Answer)>,
     effects: Vec<Effect>,
+    /// Handed over before the commit.
+    ahead: Vec<Lease>,
 }
 
 impl Batch {
-    fn is_empty(&self) -> bool {
-        self.entry.is_none() && self.answers.is_empty() && self.effects.is_empty()
+    fn is_full(&self) -> bool {
+        self.answers.len() >= BATCH_COMMANDS || self.writes.len() >= BATCH_WRITES
     }
 
-    fn release(self) -> Released {
-        Released { answers: self.answers, effects: self.effects, entry: self.entry }
+    fn needs_commit(&self) -> bool {
+        !self.writes.is_empty() || !self.letters.is_empty()
     }
+
+    fn release(self, entry: Option<Arc<Entry>>) -> Released {
+        Released { answers: self.answers, effects: self.effects, entry }
+    }
+}
+
+/// Who gets nothing more from a writer that is given up.
+#[derive(Debug, Default)]
+pub struct GivenUp {
+    /// Callers without an answer.
+    pub unanswered: Vec<Ticket>,
+    /// Attempts that may run although nobody knows whether their grants are durable.
+    pub ahead: Vec<Lease>,
 }
 
 #[derive(Debug)]
@@ -51,11 +77,14 @@ pub struct Writer {
     term: u32,
     sequence: u64,
     batches: u64,
-    urgent: VecDeque<(Ticket, Command)>,
-    normal: VecDeque<(Ticket, Command)>,
-    in_flight: Option<Batch>,
+    urgent: VecDeque<Queued>,
+    normal: VecDeque<Queued>,
+    in_flight: Option<(Arc<Entry>, Batch)>,
     /// Applied while `in_flight` is being committed.
-    ready: Option<Batch>,
+    next: Batch,
+    /// From when on functions need not wait for the commit of their grant.
+    ahead_from: Option<Moment>,
+    keeps_digests: bool,
 }
 
 impl Writer {
@@ -69,8 +98,20 @@ impl Writer {
             urgent: VecDeque::new(),
             normal: VecDeque::new(),
             in_flight: None,
-            ready: None,
+            next: Batch::default(),
+            ahead_from: None,
+            keeps_digests: false,
         }
+    }
+
+    /// Functions run ahead of the commit from `from` on. Only where this process alone owns the store.
+    pub fn running_ahead(self, from: Option<Moment>) -> Self {
+        Writer { ahead_from: from, ..self }
+    }
+
+    /// Every entry says what the durable state amounts to after it, which takes as long as there is much of it.
+    pub fn keeping_digests(self, keeps_digests: bool) -> Self {
+        Writer { keeps_digests, ..self }
     }
 
     pub fn core(&self) -> &Core {
@@ -81,8 +122,13 @@ impl Writer {
         self.term
     }
 
+    /// How many commands wait to be applied.
+    pub fn waiting(&self) -> usize {
+        self.urgent.len() + self.normal.len()
+    }
+
     /// Takes a command in. False: too many wait already, and the caller should try later.
-    pub fn push(&mut self, ticket: Ticket, command: Command) -> bool {
+    pub fn push(&mut self, ticket: Ticket, letter: Option<u64>, command: Command) -> bool {
         // What keeps or frees something goes before what asks for more.
         let lane = match command {
             Command::Finish(_) | Command::Heartbeat(_) | Command::Cancel(_) | Command::Wake => {
@@ -93,106 +139,126 @@ impl Writer {
         if lane.len() >= QUEUE {
             return false;
         }
-        lane.push_back((ticket, command));
+        lane.push_back(Queued { ticket, letter, command });
         true
     }
 
     /// Applies what waits, and gives the entry to be committed next if none is under way. While one is, the next
-    /// batch is made ready. What needs no commit is released as soon as everything before it is durable.
+    /// batch grows. What needs no commit is released as soon as everything before it is durable.
     pub fn step(&mut self, now: Moment) -> (Option<Arc<Entry>>, Released) {
-        if self.ready.is_some() {
+        if self.next.is_full() {
             return (None, Released::default());
         }
-        let answers = self.apply_batch(now);
-        let output = self.core.take_output();
-        let entry = self.entry(output.writes);
-        let batch = Batch { entry, answers, effects: output.effects };
-        match (&self.in_flight, &batch.entry) {
-            (None, None) => (None, batch.release()),
-            (None, Some(entry)) => {
-                let entry = entry.clone();
-                self.in_flight = Some(batch);
-                (Some(entry), Released::default())
-            }
-            (Some(_), _) => {
-                self.ready = Some(batch).filter(|batch| !batch.is_empty());
-                (None, Released::default())
-            }
+        self.apply(now);
+        let Output { writes, effects } = self.core.take_output();
+        let runs_ahead = self.ahead_from.is_some_and(|from| from <= now);
+        let (ahead, effects) = effects.into_iter().partition(|effect| runs_ahead && may_run_ahead(effect));
+        append(&mut self.next.writes, writes);
+        append(&mut self.next.effects, effects);
+        self.next.ahead.extend(ahead.iter().filter_map(lease));
+        let mut released = Released { effects: ahead, ..Released::default() };
+        let entry = self.commit_next(&mut released);
+        (entry, released)
+    }
+
+    fn apply(&mut self, now: Moment) {
+        if self.core.next_wake().is_some_and(|at| at <= now) {
+            self.core.apply(Command::Wake, now);
+        }
+        while self.next.answers.len() < BATCH_COMMANDS
+            && self.next.writes.len() + self.core.pending_writes() < BATCH_WRITES
+        {
+            let Some(queued) = self.urgent.pop_front().or_else(|| self.normal.pop_front()) else { break };
+            let Queued { ticket, letter, command } = queued;
+            self.next.answers.push((ticket, self.core.apply(command, now)));
+            self.next.letters.extend(letter);
         }
     }
 
-    fn entry(&mut self, writes: Vec<Write>) -> Option<Arc<Entry>> {
-        if writes.is_empty() {
+    /// If nothing is under way, what was applied becomes the next entry, or is released if there is nothing to write.
+    fn commit_next(&mut self, released: &mut Released) -> Option<Arc<Entry>> {
+        if self.in_flight.is_some() {
+            return None;
+        }
+        let mut batch = std::mem::take(&mut self.next);
+        if !batch.needs_commit() {
+            released.answers.append(&mut batch.answers);
+            released.effects.append(&mut batch.effects);
             return None;
         }
         self.sequence += 1;
         self.batches += 1;
-        Some(Arc::new(Entry {
+        let entry = Arc::new(Entry {
             sequence: self.sequence,
             term: self.term,
             // No other leader has this term, and this one never repeats a number.
             batch: u128::from(self.term) << 64 | u128::from(self.batches),
             now: self.core.now(),
             next: self.core.next(),
-            letters: Vec::new(),
-            digest: None,
-            writes,
-        }))
-    }
-
-    fn apply_batch(&mut self, now: Moment) -> Vec<(Ticket, Answer)> {
-        let mut answers = Vec::new();
-        if self.core.next_wake().is_some_and(|at| at <= now) {
-            self.core.apply(Command::Wake, now);
-        }
-        while answers.len() < BATCH_COMMANDS && self.core.pending_writes() < BATCH_WRITES {
-            let Some((ticket, command)) = self.urgent.pop_front().or_else(|| self.normal.pop_front()) else {
-                break;
-            };
-            answers.push((ticket, self.core.apply(command, now)));
-        }
-        answers
+            letters: std::mem::take(&mut batch.letters),
+            digest: self.keeps_digests.then(|| self.core.durable_digest()),
+            writes: std::mem::take(&mut batch.writes),
+        });
+        self.in_flight = Some((entry.clone(), batch));
+        Some(entry)
     }
 
     /// The entry under way is durable: its answers and effects may leave, and the next one may be committed.
     pub fn committed(&mut self) -> (Option<Arc<Entry>>, Released) {
-        let mut released = self.in_flight.take().map(Batch::release).unwrap_or_default();
-        match self.ready.take() {
-            Some(next) if next.entry.is_some() => {
-                let entry = next.entry.clone();
-                self.in_flight = Some(next);
-                (entry, released)
-            }
-            next => {
-                let next = next.map(Batch::release).unwrap_or_default();
-                released.answers.extend(next.answers);
-                released.effects.extend(next.effects);
-                (None, released)
-            }
-        }
+        let done = self.in_flight.take();
+        let mut released = done.map(|(entry, batch)| batch.release(Some(entry))).unwrap_or_default();
+        (self.commit_next(&mut released), released)
     }
 
     /// The entry under way, to be asked for again.
     pub fn in_flight(&self) -> Option<&Arc<Entry>> {
-        self.in_flight.as_ref()?.entry.as_ref()
+        self.in_flight.as_ref().map(|(entry, _)| entry)
     }
 
-    /// Everybody who will not get an answer any more, because what is in memory is given up.
-    pub fn give_up(self) -> Vec<Ticket> {
-        let batches = self.in_flight.into_iter().chain(self.ready);
-        let unanswered = batches.flat_map(|batch| batch.answers).map(|(ticket, _)| ticket);
-        let waiting = self.urgent.into_iter().chain(self.normal).map(|(ticket, _)| ticket);
-        unanswered.chain(waiting).collect()
+    /// Nothing waits to be applied or to become durable.
+    pub fn is_done(&self) -> bool {
+        self.in_flight.is_none() && self.waiting() == 0
+    }
+
+    /// What is in memory is given up.
+    pub fn give_up(self) -> GivenUp {
+        let mut given_up = GivenUp::default();
+        for batch in self.in_flight.into_iter().map(|(_, batch)| batch).chain([self.next]) {
+            given_up.unanswered.extend(batch.answers.into_iter().map(|(ticket, _)| ticket));
+            given_up.ahead.extend(batch.ahead);
+        }
+        given_up.unanswered.extend(self.urgent.into_iter().chain(self.normal).map(|queued| queued.ticket));
+        given_up
     }
 
     /// When `step` has something to do, if nothing comes in before. Engine time.
     pub fn next_wake(&self) -> Option<Moment> {
-        if self.ready.is_some() {
+        if self.next.is_full() {
             return None;
         }
-        if !self.urgent.is_empty() || !self.normal.is_empty() {
+        if self.waiting() > 0 {
             return Some(self.core.now());
         }
         self.core.next_wake()
+    }
+}
+
+fn may_run_ahead(effect: &Effect) -> bool {
+    matches!(effect, Effect::Deliver { ahead: true, order: Some(_), .. })
+}
+
+fn lease(effect: &Effect) -> Option<Lease> {
+    match effect {
+        Effect::Deliver { lease, .. } => Some(*lease),
+        _ => None,
+    }
+}
+
+/// Most batches are one step: then nothing is copied.
+fn append<T>(all: &mut Vec<T>, mut more: Vec<T>) {
+    if all.is_empty() {
+        *all = more;
+    } else {
+        all.append(&mut more);
     }
 }

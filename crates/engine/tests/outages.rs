@@ -8,7 +8,7 @@ use tidegate_core::Asked;
 use tidegate_core::ids::{Name, NodeId, RunId, TaskId};
 use tidegate_core::protocol::{Answer, Command, Evaluation, Payload, Submission, Submit};
 use tidegate_core::time::{Moment, Span};
-use tidegate_engine::{Engine, EngineError, Evaluate, Input, Output, Server};
+use tidegate_engine::{Definition, Engine, EngineError, Evaluate, Input, Output, Prepared, Server, Settings};
 use tidegate_store::{
     Commit, Contact, Ended, Entry, Found, Leader, Letter, Loaded, MemoryStore, Reads, Sought, Store,
     StoreError, Term,
@@ -140,7 +140,7 @@ impl Driven {
                     Output::Commit(entry) => inputs.push(Input::Committed(self.disk.commit(&entry))),
                     Output::Reopen => drop(self.disk.reopen()),
                     Output::Answer { answer, .. } => self.answers.push(answer),
-                    Output::Resign { .. } | Output::Effect(_) | Output::Written(_) => {}
+                    Output::Resign { .. } | Output::Effect(_) | Output::Written(_) | Output::Abort(_) => {}
                 }
             }
         }
@@ -217,6 +217,10 @@ impl Evaluate for NoTemplates {
     fn evaluate(&self, _: &Asked, _: &mut dyn Reads) -> Result<Evaluation, StoreError> {
         Ok(Evaluation::Failed { error: "there are no flows here".to_owned() })
     }
+
+    fn prepare(&self, _: &Name, _: &Definition, _: &Payload) -> Result<Prepared, String> {
+        Err("there are no letters here".to_owned())
+    }
 }
 
 #[tokio::test]
@@ -224,7 +228,7 @@ async fn an_engine_says_that_its_store_is_full_and_when_it_is_not_any_more() {
     let disk = Disk::new();
     let is_full = disk.is_full.clone();
     let reader = Box::new(disk.store.handle());
-    let engine = Engine::start(Name::new("engine"), Box::new(disk), reader, Arc::new(NoTemplates));
+    let engine = Engine::start(Settings::new("engine"), Box::new(disk), reader, Arc::new(NoTemplates));
     let mut outage = engine.outage();
     engine.insist(submit(1)).await.unwrap();
     is_full.store(true, Ordering::SeqCst);

@@ -12,7 +12,7 @@ use tidegate_core::protocol::{
 };
 use tidegate_core::state::State;
 use tidegate_core::{Asked, RESIDENT};
-use tidegate_engine::{Delivery, Engine, Evaluate};
+use tidegate_engine::{Definition, Delivery, Engine, Evaluate, Prepared, Settings};
 use tidegate_store::{Ended, Entry, Found, Loaded, MemoryStore, Reads, Sought, StoreError};
 
 fn worker() -> Name {
@@ -58,6 +58,10 @@ impl Evaluate for Answers {
         let asked = self.0.fetch_add(1, Ordering::SeqCst) as usize;
         self.1[asked.min(self.1.len() - 1)].clone()
     }
+
+    fn prepare(&self, name: &Name, _: &Definition, input: &Payload) -> Result<Prepared, String> {
+        Ok(Prepared::job(name, None, input.clone()))
+    }
 }
 
 fn wrong() -> Evaluation {
@@ -66,7 +70,7 @@ fn wrong() -> Evaluation {
 
 fn engine(store: &MemoryStore, reader: impl Reads + 'static) -> Engine {
     let evaluator = Answers::new(vec![Ok(wrong())]);
-    Engine::start(Name::new("engine"), Box::new(store.handle()), Box::new(reader), evaluator)
+    Engine::start(Settings::new("engine"), Box::new(store.handle()), Box::new(reader), evaluator)
 }
 
 #[tokio::test]
@@ -78,7 +82,7 @@ async fn a_submission_that_has_ended_is_not_accepted_a_second_time() {
     let node = node_of(&first.send(job(7, "1")).await.unwrap());
     let lease = lease_of(deliveries.recv().await);
     first.send(finish(lease, Outcome::Succeeded(Payload::null()))).await.unwrap();
-    first.shut_down();
+    first.shut_down().await;
     // What has ended is not loaded, so only the store knows of it.
     let second = engine(&store, store.handle());
     let again = second.insist(job(7, "1")).await.unwrap();
@@ -186,7 +190,7 @@ async fn run_with(answers: Vec<Result<Evaluation, StoreError>>) -> (Ended, u32) 
     let mut store = MemoryStore::new();
     let evaluator = Answers::new(answers);
     let engine = Engine::start(
-        Name::new("engine"),
+        Settings::new("engine"),
         Box::new(store.handle()),
         Box::new(store.handle()),
         evaluator.clone(),

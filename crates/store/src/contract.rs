@@ -50,6 +50,10 @@ pub struct Term {
     pub term: u32,
     /// The store's clock when it was given.
     pub clock: Moment,
+    /// Nobody else can lead while this process lives.
+    pub alone: bool,
+    /// Whoever led before has resigned, or nobody ever led.
+    pub clean: bool,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug, Error)]

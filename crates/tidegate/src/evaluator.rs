@@ -2,16 +2,19 @@
 
 use serde_json::{Value as Json, json};
 use std::collections::BTreeMap;
-use tidegate_core::ids::TaskId;
-use tidegate_core::protocol::{Evaluation, Payload, Question};
+use tidegate_core::ids::{Name, TaskId};
+use tidegate_core::protocol::{Evaluation, Payload, Question, Rendered, Submission};
 use tidegate_core::state::State;
 use tidegate_core::time::Moment;
 use tidegate_core::{Asked, Called};
-use tidegate_engine::Evaluate;
+use tidegate_engine::{Definition, Evaluate, Prepared};
 use tidegate_flow::evaluate::{
-    Callee, Part, Scope, StepResult, evaluate_items, evaluate_outputs, evaluate_step, steps_needed,
+    Callee, Part, Scope, StepResult, evaluate_items, evaluate_job, evaluate_outputs, evaluate_step,
+    steps_needed,
 };
+use tidegate_flow::submit::submission;
 use tidegate_store::{Ended, Reads, StoreError};
+use tidegate_worker::order::call;
 
 pub(crate) struct Evaluator;
 
@@ -36,6 +39,23 @@ impl Evaluate for Evaluator {
             }
             Question::Outputs { .. } => evaluate_outputs(&asked.flow, &scope),
         })
+    }
+
+    fn prepare(&self, name: &Name, definition: &Definition, input: &Payload) -> Result<Prepared, String> {
+        let given = || json(Some(input));
+        match definition {
+            Definition::Flow(flow) => {
+                let ready = submission(flow, given()).map_err(|refused| refused.to_string())?;
+                let inputs = Payload::new(ready.inputs.to_string());
+                let what = Submission::Run { flow: flow.name.clone(), key: ready.key, inputs };
+                Ok(Prepared { what, tags: ready.tags })
+            }
+            Definition::Action(action) => {
+                let Rendered { order, key } = evaluate_job(action, given())?;
+                Ok(Prepared::job(name, key, order))
+            }
+            Definition::Unknown => Ok(Prepared::job(name, None, call(name, input))),
+        }
     }
 }
 

@@ -61,15 +61,10 @@ impl Forward {
                     tokio::spawn(async move { forward.heartbeat(heartbeat, sent).await });
                 }
                 ToEngine::Report { lease, outcome } => {
-                    let forward = forward.clone();
                     // A worker that hands back is about to leave: it must not get the same thing again.
                     let offer = (outcome == Outcome::HandedBack).then(SlotCounts::default);
                     let finish = Finish { worker: forward.worker.clone(), lease, outcome, offer };
-                    tokio::spawn(async move {
-                        if forward.tell(Command::Finish(finish)).await.is_some() {
-                            forward.answer(ToWorker::Reported(lease));
-                        }
-                    });
+                    forward.engine.report(vec![finish]);
                 }
             }
         }
@@ -101,7 +96,7 @@ impl Forward {
 
     /// The answer, if the engine has one before the worker says the same again.
     async fn tell(&self, command: Command) -> Option<Answer> {
-        let is_said_again = matches!(command, Command::Heartbeat(_) | Command::Finish(_));
+        let is_said_again = matches!(command, Command::Heartbeat(_));
         let answer = self.engine.outlast(command);
         match is_said_again {
             true => tokio::time::timeout(SAID_AGAIN, answer).await.ok()?.ok(),
@@ -121,11 +116,13 @@ async fn deliver(
 ) {
     while let Some(delivery) = deliveries.recv().await {
         let message = match delivery {
-            Delivery::Attempt { attempt, run, age } => {
-                let granted = tidegate_worker::clock::now() - age.into();
+            Delivery::Attempt { attempt, run, age, as_of } => {
+                let granted = tidegate_worker::clock::now() - (age + as_of.elapsed()).into();
                 ToWorker::Attempt { attempt, run, granted }
             }
             Delivery::Stop(lease) => ToWorker::Stop(lease),
+            Delivery::Reported(lease) => ToWorker::Reported(lease),
+            Delivery::Abort(leases, told) => ToWorker::Abort(leases, told),
         };
         if to_worker.send(message).is_err() {
             return;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use thiserror::Error;
 use tidegate_core::ids::{Name, NodeId, RunId, TaskId};
 use tidegate_core::protocol::{Answer, Command, Declare, Refusal, Snapshot, Submission, Submit};
-use tidegate_engine::{Engine, EngineError};
+use tidegate_engine::{Engine, EngineError, Settings as EngineSettings};
 use tidegate_store::{Ended, Entry, Reads, SqliteStore, StoreError};
 use tidegate_worker::{Control, Functions, GuardianCommand, LogSink, Settings, Worker};
 use tokio::sync::{broadcast, oneshot};
@@ -51,7 +51,7 @@ impl Local {
         let store = SqliteStore::open(path)?;
         let reader = SqliteStore::open_reader(path)?;
         let engine = Engine::start(
-            Name::new(WORKER),
+            EngineSettings::new(WORKER),
             Box::new(store),
             Box::new(SqliteStore::open_reader(path)?),
             Arc::new(Evaluator),
@@ -98,8 +98,7 @@ impl Local {
         priority: i8,
     ) -> Result<(RunId, NodeId), LocalError> {
         let id = RunId(uuid::Uuid::now_v7().as_u128());
-        let idempotency = Some(Name::new(id.to_string()));
-        let submit = Submit { id, what, tags, priority, due: None, idempotency };
+        let submit = Submit { id, what, tags, priority, due: None, idempotency: None };
         match self.ask(Command::Submit(submit)).await? {
             Answer::Accepted { node, .. } => Ok((id, node)),
             _ => Err(EngineError::Unavailable.into()),
@@ -145,6 +144,6 @@ impl Local {
     /// Hands back what runs, and ends.
     pub async fn shut_down(mut self) {
         self.stop_work().await;
-        self.engine.shut_down();
+        self.engine.shut_down().await;
     }
 }

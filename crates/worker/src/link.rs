@@ -6,7 +6,7 @@
 use tidegate_core::ids::{Name, RunId};
 use tidegate_core::protocol::{Attempt, Heartbeat, Lease, Outcome, Renewal};
 use tidegate_core::time::Moment;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
 /// How many attempts a worker takes at once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -43,7 +43,7 @@ pub enum ToEngine {
     Leave,
 }
 
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Debug)]
 pub enum ToWorker {
     /// `granted` is what [`crate::clock::now`] showed before the grant was committed.
     Attempt {
@@ -59,6 +59,8 @@ pub enum ToWorker {
     /// This lease is to end, without waiting for the next heartbeat.
     Stop(Lease),
     Reported(Lease),
+    /// These are to end at once, unreported; to be answered when nothing of them runs any more.
+    Abort(Vec<Lease>, oneshot::Sender<()>),
 }
 
 /// The worker's end.

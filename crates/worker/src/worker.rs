@@ -12,9 +12,9 @@ use std::collections::BTreeMap;
 use tidegate_core::attempts::{Action, Attempts, GRACE};
 use tidegate_core::ids::{Name, RunId};
 use tidegate_core::model::Requirement;
-use tidegate_core::protocol::Lease;
+use tidegate_core::protocol::{Lease, Outcome};
 use tidegate_core::time::{Moment, Span};
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
 
 /// Beyond the grace, this long is given to the last reports and acknowledgements of a worker that shuts down.
 const FAREWELL: Span = Span::seconds(1);
@@ -113,6 +113,7 @@ impl Worker {
             runs: BTreeMap::new(),
             link,
             phase: self.phase.subscribe(),
+            aborting: Vec::new(),
             leave_by: Moment::MAX,
             grace,
             runner: Runner::new(guardian, functions.clone(), logs),
@@ -131,6 +132,8 @@ struct Shell {
     runs: BTreeMap<Lease, RunId>,
     link: Link,
     phase: watch::Receiver<Phase>,
+    /// What has to end, and who waits for that.
+    aborting: Vec<(Vec<Lease>, oneshot::Sender<()>)>,
     leave_by: Moment,
     grace: Span,
     runner: Runner,
@@ -151,10 +154,7 @@ impl Shell {
                     Some(message) => self.hear(message),
                     None => return Err(WorkerError::EngineGone),
                 },
-                (lease, outcome) = self.runner.next() => {
-                    let actions = self.attempts.ended(lease, outcome, clock::now());
-                    self.perform(actions);
-                }
+                (lease, outcome) = self.runner.next() => self.ended(lease, outcome),
                 () = clock::sleep_until(wake) => {
                     let actions = self.attempts.tick(clock::now());
                     self.perform(actions);
@@ -168,10 +168,38 @@ impl Shell {
         let actions = self.attempts.shut_down(clock::now());
         self.perform(actions);
         for (lease, outcome) in self.runner.close().await {
-            let actions = self.attempts.ended(lease, outcome, clock::now());
-            self.perform(actions);
+            self.ended(lease, outcome);
         }
         self.send(ToEngine::Leave);
+    }
+
+    fn ended(&mut self, lease: Lease, outcome: Outcome) {
+        let actions = self.attempts.ended(lease, outcome, clock::now());
+        self.perform(actions);
+        if !self.aborting.is_empty() {
+            self.tell_who_waits_for_aborts();
+        }
+    }
+
+    fn abort(&mut self, leases: Vec<Lease>, told: oneshot::Sender<()>) {
+        for &lease in &leases {
+            let actions = self.attempts.abort(lease, clock::now());
+            self.perform(actions);
+        }
+        self.aborting.push((leases, told));
+        self.tell_who_waits_for_aborts();
+    }
+
+    fn tell_who_waits_for_aborts(&mut self) {
+        let runs = |leases: &[Lease]| leases.iter().any(|&lease| self.attempts.is_at_runner(lease));
+        let (waiting, done) =
+            std::mem::take(&mut self.aborting).into_iter().partition(|(leases, _)| runs(leases));
+        self.aborting = waiting;
+        let done: Vec<(Vec<Lease>, oneshot::Sender<()>)> = done;
+        for (_, told) in done {
+            // Who asked may have gone away meanwhile.
+            let _ = told.send(());
+        }
     }
 
     fn enter_phase(&mut self) {
@@ -198,10 +226,8 @@ impl Shell {
             }
             ToWorker::Renewal { renewal, sent } => self.attempts.renewed(&renewal, sent, now),
             ToWorker::Stop(lease) => self.attempts.stop(lease, now),
-            ToWorker::Reported(lease) => {
-                self.attempts.reported(lease, now);
-                Vec::new()
-            }
+            ToWorker::Reported(lease) => return self.attempts.reported(lease, now),
+            ToWorker::Abort(leases, told) => return self.abort(leases, told),
         };
         self.perform(actions);
     }

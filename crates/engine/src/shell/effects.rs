@@ -1,11 +1,13 @@
 //! Carries out effects: hands attempts to workers, and has templates rendered, off the writer.
 
+use super::Delivery;
+use super::request::{Request, Waiter};
 use super::work::Shell;
-use super::{Delivery, Request};
+use crate::server::Input;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tidegate_core::ids::Name;
-use tidegate_core::protocol::{Attempt, Command, Effect, Evaluation, Lease, Payload, Question};
+use tidegate_core::protocol::{Attempt, Command, Effect, Evaluation, Finish, Lease, Payload, Question};
 use tidegate_core::time::{Moment, Span};
 use tidegate_store::{Reads, StoreError};
 use tokio::sync::oneshot;
@@ -29,20 +31,22 @@ pub(super) struct Parcel {
 impl Shell {
     pub(super) fn effect(&mut self, effect: Effect) {
         match effect {
-            Effect::Deliver { worker, lease, order, length, number, at } => {
+            Effect::Deliver { worker, lease, order, length, number, at, ahead: _ } => {
                 let parcel = Parcel { worker, lease, length, number, granted: at };
                 match order {
                     Some(order) => self.hand_over(parcel, order),
                     None => self.fetch_order(parcel),
                 }
             }
-            Effect::Stop { worker, lease } => {
-                if let Some((_, sender)) = self.workers.get(&worker) {
-                    // A worker that is gone is noticed by its silence.
-                    let _ = sender.send(Delivery::Stop(lease));
-                }
-            }
+            Effect::Stop { worker, lease } => self.tell(&worker, Delivery::Stop(lease)),
             Effect::Ask(question) => self.ask(question),
+        }
+    }
+
+    /// A worker that is gone is noticed by its silence.
+    pub(super) fn tell(&self, worker: &Name, delivery: Delivery) {
+        if let Some((_, sender)) = self.workers.get(worker) {
+            let _ = sender.send(delivery);
         }
     }
 
@@ -59,38 +63,76 @@ impl Shell {
         }
         let Some(run) = core.root_id(lease.task.node) else { return };
         // The worker counts from `age` ago, so all of the lease is left.
-        let age = self.engine_now().since(granted).into();
+        let (age, as_of) = (self.engine_now().since(granted).into(), Instant::now());
         let attempt = Attempt { lease, order, length, left: length, number };
-        let _ = sender.send(Delivery::Attempt { attempt, run, age });
+        let _ = sender.send(Delivery::Attempt { attempt, run, age, as_of });
     }
 
     fn fetch_order(&self, parcel: Parcel) {
-        let (reader, internal) = (self.reader.clone(), self.internal.clone());
+        let (reader, urgent) = (self.reader.clone(), self.engine.urgent.clone());
         tokio::spawn(async move {
             let task = parcel.lease.task;
             if let Ok(Some(order)) = read(reader, move |store| store.payload(task)).await {
-                let _ = internal.send(Request::HandOver(parcel, order));
+                let _ = urgent.send(Request::HandOver(parcel, order));
             }
         });
     }
 
     fn ask(&self, question: Question) {
         let Some(asked) = self.server.core().and_then(|core| core.asked(question)) else { return };
-        let (reader, internal) = (self.reader.clone(), self.internal.clone());
-        let evaluator = self.evaluator.clone();
+        let (reader, engine, evaluator) = (self.reader.clone(), self.engine.clone(), self.evaluator.clone());
         tokio::spawn(async move {
             let evaluation = read(reader, move |store| evaluator.evaluate(&asked, store)).await;
             // What cannot be read now may be read later, so this one never will be.
             let evaluation =
                 evaluation.unwrap_or_else(|error| Evaluation::Failed { error: error.to_string() });
-            let (reply, _) = oneshot::channel();
-            let _ = internal.send(Request::Command(Command::Evaluated { question, evaluation }, reply));
+            let command = Command::Evaluated { question, evaluation };
+            let _ = engine.urgent.send(Request::Evaluated(command));
         });
+    }
+
+    /// A worker that is not attached here any more reports again, elsewhere.
+    pub(super) fn take_reports(&mut self, finished: Vec<Finish>) {
+        if !self.server.leads() {
+            return self.forward_reports(finished);
+        }
+        for finish in finished {
+            let waiter = Waiter::Report { worker: finish.worker.clone(), lease: finish.lease };
+            self.take(waiter, Command::Finish(finish));
+        }
+    }
+
+    pub(super) fn acknowledge(&self, worker: &Name, lease: Lease) {
+        self.tell(worker, Delivery::Reported(lease));
+    }
+
+    /// Ends attempts whose grants may not be durable, and says when all of them have ended.
+    pub(super) fn abort(&self, leases: &[Lease]) {
+        let mut ended = Vec::new();
+        for (_, sender) in self.workers.values() {
+            let (told, has_ended) = oneshot::channel();
+            // A worker that is gone has ended everything.
+            if sender.send(Delivery::Abort(leases.to_vec(), told)).is_ok() {
+                ended.push(has_ended);
+            }
+        }
+        let urgent = self.engine.urgent.clone();
+        tokio::spawn(async move {
+            for has_ended in ended {
+                let _ = has_ended.await;
+            }
+            let _ = urgent.send(Request::Aborted);
+        });
+    }
+
+    pub(super) fn take(&mut self, waiter: Waiter, command: Command) {
+        let ticket = self.ticket(waiter);
+        self.handle(Input::Command { ticket, command });
     }
 }
 
 /// Reads on a thread that may block, again and again while the reason for a failure may pass.
-async fn read<T: Send + 'static>(
+pub(super) async fn read<T: Send + 'static>(
     reader: Reader,
     work: impl Fn(&mut dyn Reads) -> Result<T, StoreError> + Send + Sync + 'static,
 ) -> Result<T, StoreError> {

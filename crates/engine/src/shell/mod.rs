@@ -4,51 +4,81 @@
 
 mod clock;
 mod effects;
+mod errands;
+mod evaluate;
+mod forward;
+mod letters;
+mod request;
+mod results;
 mod store_thread;
+mod upkeep;
 mod work;
 
-use crate::server::Server;
-use clock::LocalClock;
-use effects::Parcel;
-use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
-use store_thread::store_thread;
+pub use evaluate::{Definition, Evaluate, Prepared};
+pub use upkeep::{KEEP_AT_LEAST, Retention};
+
+use letters::Newcomer;
+pub(crate) use request::ReplyTo;
+use request::{Errand, Request};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 use thiserror::Error;
+use tidegate_core::Core;
 use tidegate_core::explain::Explanation;
-use tidegate_core::ids::{Name, RunId, TaskId};
-use tidegate_core::protocol::{Answer, Attempt, Command, Evaluation, Lease, Payload};
+use tidegate_core::ids::{Name, NodeId, RunId, TaskId};
+use tidegate_core::protocol::{Answer, Attempt, Command, Finish, Lease};
 use tidegate_core::time::Moment;
-use tidegate_core::{Asked, Core};
-use tidegate_store::{Entry, Reads, Store, StoreError};
+use tidegate_store::{Contact, Entry, Reads, Store, StoreError};
+use tidegate_wire as wire;
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
-use work::Shell;
 
 /// Entries a slow subscriber may fall behind before it is told that it missed some.
 const EVENTS_KEPT: usize = 4_096;
+
+/// Callers whose commands have not been looked at yet; the next one waits until there is room.
+const CALLERS: usize = 256;
 
 /// How long to wait before asking again: at first, and at most.
 const ASK_AGAIN_FIRST: Duration = Duration::from_millis(20);
 const ASK_AGAIN_LAST: Duration = Duration::from_millis(500);
 
-/// Renders templates. Called off the writer, from a thread that may block.
-pub trait Evaluate: Send + Sync {
-    fn evaluate(&self, asked: &Asked, store: &mut dyn Reads) -> Result<Evaluation, StoreError>;
+/// What kind of engine to be.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Different for every server of a cluster.
+    pub name: Name,
+    /// Where other servers reach this one. Only stores that several machines share need it.
+    pub contact: Option<Contact>,
+    pub retention: Retention,
+    /// See [`Server::keeping_digests`](crate::Server::keeping_digests).
+    pub keeps_digests: bool,
+}
+
+impl Settings {
+    /// Alone, and keeping everything.
+    pub fn new(name: impl Into<Name>) -> Self {
+        Settings { name: name.into(), contact: None, retention: Retention::Forever, keeps_digests: false }
+    }
 }
 
 /// What a worker in this process is told.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Debug)]
 pub enum Delivery {
-    /// `age` is how long ago the lease began.
+    /// The lease began `age` before `as_of`, or later.
     Attempt {
         attempt: Attempt,
         run: RunId,
         age: Duration,
+        as_of: Instant,
     },
     Stop(Lease),
+    /// A report was taken in, whether or not it came in time.
+    Reported(Lease),
+    /// End these at once and forget them: say so when they have ended.
+    Abort(Vec<Lease>, oneshot::Sender<()>),
 }
 
-#[derive(Debug, Error)]
+#[derive(Clone, Debug, Error)]
 pub enum EngineError {
     /// Ask again: it may or may not have happened.
     #[error("the engine cannot answer now; ask again")]
@@ -60,24 +90,21 @@ pub enum EngineError {
     Ended,
 }
 
-/// Something to be done with the core between two batches, if there is one.
-type Look = Box<dyn FnOnce(Option<&Core>, Moment) + Send>;
-
-type Reply = oneshot::Sender<Result<Answer, EngineError>>;
-
-enum Request {
-    Command(Command, Reply),
-    Read(Look),
-    Attach(Name, u64, mpsc::UnboundedSender<Delivery>),
-    /// The order of an attempt was read.
-    HandOver(Parcel, Payload),
-    ShutDown,
+impl EngineError {
+    /// Whether the same may be answered later.
+    pub fn may_pass(&self) -> bool {
+        !matches!(self, EngineError::Ended)
+    }
 }
 
 /// A handle to a running engine; cheap to clone.
 #[derive(Clone)]
 pub struct Engine {
-    requests: mpsc::UnboundedSender<Request>,
+    /// Bounded: who wants more done than can be done waits here.
+    callers: mpsc::Sender<Errand>,
+    /// What keeps or frees something, and what is only read. Everybody who uses it waits for an answer, and workers
+    /// have no more to say than they have slots: so it needs no bound of its own.
+    urgent: mpsc::UnboundedSender<Request>,
     entries: broadcast::Sender<Arc<Entry>>,
     outage: watch::Receiver<Option<StoreError>>,
 }
@@ -85,64 +112,63 @@ pub struct Engine {
 impl Engine {
     /// Starts an engine over a store of which `reader` is a second handle. Must be called inside a runtime.
     pub fn start(
-        name: Name,
+        settings: Settings,
         store: Box<dyn Store>,
         reader: Box<dyn Reads>,
         evaluator: Arc<dyn Evaluate>,
     ) -> Engine {
-        let (requests, inbox) = mpsc::unbounded_channel();
+        let (callers, errands) = mpsc::channel(CALLERS);
+        let (urgent, requests) = mpsc::unbounded_channel();
         let (entries, _) = broadcast::channel(EVENTS_KEPT);
         let (outage_teller, outage) = watch::channel(None);
-        let (store_jobs, store_results) = store_thread(name.clone(), store);
-        let shell = Shell {
-            server: Server::new(name),
-            clock: LocalClock::start(),
-            inbox,
-            store_jobs,
-            store_results,
-            newcomers: VecDeque::new(),
-            tickets: BTreeMap::new(),
-            next_ticket: 0,
-            workers: BTreeMap::new(),
-            reader: Arc::new(Mutex::new(reader)),
-            evaluator,
-            entries: entries.clone(),
-            outage: outage_teller,
-            internal: requests.clone(),
-        };
-        tokio::spawn(shell.run());
-        Engine { requests, entries, outage }
+        let engine = Engine { callers, urgent, entries, outage };
+        work::Shell::start(&engine, settings, (errands, requests), (store, reader), evaluator, outage_teller);
+        engine
     }
 
     /// Sends a command and waits until what it did is durable.
     pub async fn send(&self, command: Command) -> Result<Answer, EngineError> {
-        let (reply, answer) = oneshot::channel();
-        self.requests.send(Request::Command(command, reply)).map_err(|_| EngineError::Ended)?;
-        answer.await.map_err(|_| EngineError::Ended)?
+        let answers = self.carry_out(vec![command], false, true).await?;
+        answers.into_iter().next().ok_or(EngineError::Unavailable)
+    }
+
+    /// Sends commands that belong together, and waits until what all of them did is durable. If there is no answer, some
+    /// may have been carried out and others not.
+    pub async fn send_all(&self, commands: Vec<Command>) -> Result<Vec<Answer>, EngineError> {
+        self.carry_out(commands, false, true).await
     }
 
     /// Like [`Engine::send`], but asks again until there is an answer or the store cannot be used. Only for commands
     /// that may be repeated.
     pub async fn insist(&self, command: Command) -> Result<Answer, EngineError> {
-        self.ask_again_if(command, |error| matches!(error, EngineError::Unavailable)).await
+        let answers = self.insist_on_all(vec![command]).await?;
+        answers.into_iter().next().ok_or(EngineError::Unavailable)
+    }
+
+    /// The same for [`Engine::send_all`].
+    pub async fn insist_on_all(&self, commands: Vec<Command>) -> Result<Vec<Answer>, EngineError> {
+        self.ask_again_if(commands, |error| matches!(error, EngineError::Unavailable)).await
     }
 
     /// Like [`Engine::insist`], but waits for the store too.
     pub async fn outlast(&self, command: Command) -> Result<Answer, EngineError> {
-        self.ask_again_if(command, |error| !matches!(error, EngineError::Ended)).await
+        let answers = self.ask_again_if(vec![command], EngineError::may_pass).await?;
+        answers.into_iter().next().ok_or(EngineError::Unavailable)
     }
 
     async fn ask_again_if(
         &self,
-        command: Command,
+        commands: Vec<Command>,
         again: fn(&EngineError) -> bool,
-    ) -> Result<Answer, EngineError> {
+    ) -> Result<Vec<Answer>, EngineError> {
         let mut pause = ASK_AGAIN_FIRST;
+        let mut is_repeated = false;
         loop {
-            match self.send(command.clone()).await {
+            match self.carry_out(commands.clone(), is_repeated, true).await {
                 Err(error) if again(&error) => tokio::time::sleep(pause).await,
-                answer => return answer,
+                answers => return answers,
             }
+            is_repeated = true;
             // Who begins to lead does so in a moment; a disk stays full for longer.
             if self.outage.borrow().is_some() {
                 pause = (pause * 2).min(ASK_AGAIN_LAST);
@@ -150,12 +176,43 @@ impl Engine {
         }
     }
 
+    /// `again`: they may have been carried out before. Without `forward` only this server may carry them out.
+    pub(crate) async fn carry_out(
+        &self,
+        commands: Vec<Command>,
+        again: bool,
+        forward: bool,
+    ) -> Result<Vec<Answer>, EngineError> {
+        self.post(commands, again, forward).await?.await.map_err(|_| EngineError::Ended)?
+    }
+
+    /// Hands commands over, in the order in which this is called; the answers come later.
+    pub(crate) async fn post(
+        &self,
+        commands: Vec<Command>,
+        again: bool,
+        forward: bool,
+    ) -> Result<oneshot::Receiver<request::Answers>, EngineError> {
+        let (reply, answers) = oneshot::channel();
+        let errand = Errand { commands, again, forward, reply };
+        if errand.is_urgent() {
+            self.ask_for(Request::Errand(errand))?;
+        } else {
+            self.callers.send(errand).await.map_err(|_| EngineError::Ended)?;
+        }
+        Ok(answers)
+    }
+
+    fn ask_for(&self, request: Request) -> Result<(), EngineError> {
+        self.urgent.send(request).map_err(|_| EngineError::Ended)
+    }
+
     /// Why the store cannot be used, as long as it cannot.
     pub fn outage(&self) -> watch::Receiver<Option<StoreError>> {
         self.outage.clone()
     }
 
-    /// Reads from the core, between two batches.
+    /// Reads from the core, between two batches. Only where this server leads.
     pub async fn read<T: Send + 'static>(
         &self,
         read: impl FnOnce(&Core, Moment) -> T + Send + 'static,
@@ -165,15 +222,41 @@ impl Engine {
             // Whoever asked may have gone away meanwhile.
             let _ = reply.send(core.map(|core| read(core, now)));
         });
-        self.requests.send(Request::Read(read)).map_err(|_| EngineError::Ended)?;
+        self.ask_for(Request::Read(read))?;
         answer.await.map_err(|_| EngineError::Ended)?.ok_or(EngineError::Unavailable)
     }
 
     pub async fn explain(&self, task: TaskId) -> Result<Option<Explanation>, EngineError> {
-        self.read(move |core, now| core.explain(task, now)).await
+        match self.query(wire::Query::Explain(task), true).await? {
+            wire::Reply::Explanation(explanation) => Ok(explanation.map(|explanation| *explanation)),
+            _ => Err(EngineError::Unavailable),
+        }
     }
 
-    /// What becomes durable from now on.
+    /// The open task that was submitted under an id.
+    pub async fn find(&self, id: RunId) -> Result<Option<NodeId>, EngineError> {
+        match self.query(wire::Query::Find(id), true).await? {
+            wire::Reply::Found(node) => Ok(node),
+            _ => Err(EngineError::Unavailable),
+        }
+    }
+
+    /// How a run ended, as soon as it has; nothing if there is no such run.
+    pub async fn result(&self, id: RunId) -> Result<Option<wire::Result>, EngineError> {
+        match self.query(wire::Query::Result(id), true).await? {
+            wire::Reply::Result(result) => Ok(result),
+            _ => Err(EngineError::Unavailable),
+        }
+    }
+
+    /// Without `forward` only this server may answer.
+    pub(crate) async fn query(&self, query: wire::Query, forward: bool) -> Result<wire::Reply, EngineError> {
+        let (reply, answer) = oneshot::channel();
+        self.ask_for(Request::Query { query, forward, reply })?;
+        answer.await.map_err(|_| EngineError::Ended)?
+    }
+
+    /// What becomes durable from now on, where this server leads.
     pub fn subscribe(&self) -> broadcast::Receiver<Arc<Entry>> {
         self.entries.subscribe()
     }
@@ -182,12 +265,33 @@ impl Engine {
     pub fn attach(&self, worker: Name, incarnation: u64) -> mpsc::UnboundedReceiver<Delivery> {
         let (sender, receiver) = mpsc::unbounded_channel();
         // If the engine has ended the receiver says so at once.
-        let _ = self.requests.send(Request::Attach(worker, incarnation, sender));
+        let _ = self.ask_for(Request::Attach { worker, incarnation, sender });
         receiver
     }
 
-    /// Gives up the lead and ends.
-    pub fn shut_down(&self) {
-        let _ = self.requests.send(Request::ShutDown);
+    /// Attempts of an attached worker that ended. Each is acknowledged by a delivery; one that is not is to be reported
+    /// again.
+    pub fn report(&self, finished: Vec<Finish>) {
+        // If the engine has ended the deliveries have, too.
+        let _ = self.ask_for(Request::Reports(finished));
+    }
+
+    /// From the server that leads, for a worker of this process.
+    pub(crate) fn forwarded(&self, worker: Name, delivery: Delivery) -> Result<(), EngineError> {
+        self.ask_for(Request::Forwarded(worker, delivery))
+    }
+
+    /// When it has ended.
+    pub async fn ended(&self) {
+        self.urgent.closed().await;
+    }
+
+    /// Takes nothing more in, makes durable what was taken in, gives up the lead, closes the store, and ends. A store that
+    /// does not answer is not waited for longer than a few seconds.
+    pub async fn shut_down(&self) {
+        let (told, ended) = oneshot::channel();
+        if self.ask_for(Request::ShutDown(told)).is_ok() {
+            let _ = ended.await;
+        }
     }
 }

@@ -1,56 +1,92 @@
 //! The thread that owns the store: one job after the other, in the order they were given.
 
+use super::letters::Newcomer;
+use super::request::Errand;
 use crate::server::{Input, Output};
-use tidegate_core::ids::{Name, NodeId, RunId};
-use tidegate_store::{Sought, Store, StoreError};
+use tidegate_core::ids::Name;
+use tidegate_core::time::Moment;
+use tidegate_store::{Contact, Found, Leader, Letter, Sought, Store, StoreError};
 use tokio::sync::mpsc;
-
-/// Whether something was accepted under an id, and as what.
-pub(super) type Found = Result<Option<NodeId>, StoreError>;
 
 pub(super) enum Job {
     /// What the server wants of the store.
     Do(Output),
-    Find(Vec<RunId>),
+    Find(Vec<Sought>),
+    /// Say where this server is reached.
+    Announce(Contact),
+    Leader,
+    /// At most so many letters.
+    Letters(usize),
+    SetAside {
+        letter: u64,
+        why: String,
+    },
+    Prune {
+        before: Moment,
+        most: u32,
+    },
 }
 
 pub(super) enum Done {
     Did(Input),
-    /// In the order of the ids.
-    Found(Vec<Found>),
+    /// In the order in which it was sought.
+    Found(Result<Vec<Option<Found>>, StoreError>),
+    Leader(Result<Option<Leader>, StoreError>),
+    Letters(Result<Vec<Letter>, StoreError>),
+    Pruned(Result<u64, StoreError>),
+}
+
+/// Who waits for a look-up.
+pub(super) enum Lookups {
+    Errand(Errand),
+    Letter(Newcomer),
 }
 
 pub(super) fn store_thread(
     name: Name,
     mut store: Box<dyn Store>,
+    wake: impl Fn() + Send + Sync + 'static,
 ) -> (std::sync::mpsc::Sender<Job>, mpsc::UnboundedReceiver<Done>) {
     let (jobs, inbox) = std::sync::mpsc::channel();
     let (results, outbox) = mpsc::unbounded_channel();
     let work = move || {
+        store.listen(Box::new(wake));
         for job in inbox {
-            let done = match job {
-                Job::Do(output) => carry_out(&name, store.as_mut(), output).map(Done::Did),
-                Job::Find(ids) => Some(Done::Found(find(store.as_mut(), ids))),
-            };
+            let done = carry_out(&name, store.as_mut(), job);
             if done.is_some_and(|done| results.send(done).is_err()) {
                 return;
             }
         }
+        // Closed before the end of the results says so.
+        drop(store);
+        drop(results);
     };
     // Without its thread nothing can be stored: every command is then answered as unavailable.
     let _ = std::thread::Builder::new().name("store".to_owned()).spawn(work);
     (jobs, outbox)
 }
 
-fn find(store: &mut dyn Store, ids: Vec<RunId>) -> Vec<Found> {
-    let sought: Vec<Sought> = ids.into_iter().map(Sought::Id).collect();
-    match store.find(&sought) {
-        Ok(found) => found.into_iter().map(|found| Ok(found.map(|found| found.node))).collect(),
-        Err(error) => vec![Err(error); sought.len()],
+fn carry_out(name: &Name, store: &mut dyn Store, job: Job) -> Option<Done> {
+    match job {
+        Job::Do(output) => serve(name, store, output).map(Done::Did),
+        Job::Find(sought) => Some(Done::Found(store.find(&sought))),
+        Job::Announce(contact) => {
+            // It is said again and again.
+            let _ = store.announce(name, &contact);
+            None
+        }
+        Job::Leader => Some(Done::Leader(store.leader())),
+        Job::Letters(most) => Some(Done::Letters(store.letters(0, most))),
+        Job::SetAside { letter, why } => {
+            // If this cannot be said now the letter is read again.
+            let _ = store.set_aside(letter, &why);
+            None
+        }
+        Job::Prune { before, most } => Some(Done::Pruned(store.prune(before, most))),
     }
 }
 
-fn carry_out(name: &Name, store: &mut dyn Store, output: Output) -> Option<Input> {
+fn serve(name: &Name, store: &mut dyn Store, output: Output) -> Option<Input> {
     match output {
         Output::Lead { mine, lease } => Some(Input::Led(store.lead(name, mine, lease))),
         Output::Load => Some(Input::Loaded(store.load())),
@@ -65,6 +101,6 @@ fn carry_out(name: &Name, store: &mut dyn Store, output: Output) -> Option<Input
             let _ = store.reopen();
             None
         }
-        Output::Answer { .. } | Output::Effect(_) | Output::Written(_) => None,
+        Output::Answer { .. } | Output::Effect(_) | Output::Written(_) | Output::Abort(_) => None,
     }
 }

@@ -2,130 +2,240 @@
 
 use super::clock::LocalClock;
 use super::effects::Reader;
-use super::store_thread::{Done, Found, Job};
-use super::{Delivery, EngineError, Evaluate, Reply, Request};
+use super::letters::Letters;
+use super::request::{Collected, Errand, Request, Waiter};
+use super::results::Watchers;
+use super::store_thread::{Done, Job, Lookups, store_thread};
+use super::{Delivery, Engine, EngineError, Evaluate, Retention, Settings};
+use crate::cluster::Upstream;
 use crate::server::{Input, Output, Server};
-use crate::writer::{QUEUE, Ticket};
-use std::collections::{BTreeMap, VecDeque};
-use std::ops::ControlFlow;
-use std::sync::Arc;
+use crate::writer::Ticket;
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 use tidegate_core::ids::Name;
-use tidegate_core::protocol::{Answer, Command, Submit};
 use tidegate_core::time::Moment;
-use tidegate_store::{Entry, StoreError};
-use tokio::sync::{broadcast, mpsc, watch};
+use tidegate_store::{Contact, Reads, Sought, Store, StoreError};
+use tokio::sync::{mpsc, oneshot, watch};
 
-/// A submission, and who waits for its answer.
-pub(super) type Newcomer = (Submit, Reply);
+/// While so many commands wait to be applied, callers wait to hand over more.
+const BUSY: usize = 10_000;
+/// Requests looked at before the writer steps.
+const AT_ONCE: usize = 1_000;
+/// How long the end waits for a store that does not answer.
+const FAREWELL: Duration = Duration::from_secs(5);
 
 pub(super) struct Shell {
     pub(super) server: Server,
     pub(super) clock: LocalClock,
-    pub(super) inbox: mpsc::UnboundedReceiver<Request>,
+    pub(super) engine: Engine,
+    callers: mpsc::Receiver<Errand>,
+    requests: mpsc::UnboundedReceiver<Request>,
     pub(super) store_jobs: std::sync::mpsc::Sender<Job>,
-    pub(super) store_results: mpsc::UnboundedReceiver<Done>,
-    /// Submissions whose ids the store looks for, in the order in which it was asked to.
-    pub(super) newcomers: VecDeque<Vec<Newcomer>>,
-    pub(super) tickets: BTreeMap<Ticket, Reply>,
-    pub(super) next_ticket: Ticket,
+    store_results: mpsc::UnboundedReceiver<Done>,
+    /// What the store looks for, in the order in which it was asked to.
+    pub(super) lookups: VecDeque<(Lookups, Vec<Sought>)>,
+    /// Only looked up, never walked through: its order decides nothing.
+    pub(super) waiters: HashMap<Ticket, Waiter, rustc_hash::FxBuildHasher>,
+    next_ticket: Ticket,
+    pub(super) errands: HashMap<u64, Collected, rustc_hash::FxBuildHasher>,
+    pub(super) next_errand: u64,
     /// Which start of each worker is attached, and where to reach it.
     pub(super) workers: BTreeMap<Name, (u64, mpsc::UnboundedSender<Delivery>)>,
+    pub(super) watchers: Watchers,
+    pub(super) letters: Letters,
     pub(super) reader: Reader,
     pub(super) evaluator: Arc<dyn Evaluate>,
-    pub(super) entries: broadcast::Sender<Arc<Entry>>,
-    pub(super) outage: watch::Sender<Option<StoreError>>,
-    /// For commands that follow from effects.
-    pub(super) internal: mpsc::UnboundedSender<Request>,
+    outage: watch::Sender<Option<StoreError>>,
+    pub(super) retention: Retention,
+    pub(super) prune_at: Option<Instant>,
+    pub(super) contact: Option<Contact>,
+    /// The way to the server that leads, where it is another.
+    pub(super) upstream: Upstream,
+    /// Who waits for the end, and how long it may take.
+    ending: Option<(Instant, Vec<oneshot::Sender<()>>)>,
 }
 
 impl Shell {
-    pub(super) async fn run(mut self) {
-        self.handle(Input::Tick);
-        loop {
-            let wake = self.server.next_wake().map(|at| self.clock.instant(at));
+    pub(super) fn start(
+        engine: &Engine,
+        settings: Settings,
+        (callers, requests): (mpsc::Receiver<Errand>, mpsc::UnboundedReceiver<Request>),
+        (store, reader): (Box<dyn Store>, Box<dyn Reads>),
+        evaluator: Arc<dyn Evaluate>,
+        outage: watch::Sender<Option<StoreError>>,
+    ) {
+        let Settings { name, contact, retention, keeps_digests } = settings;
+        let urgent = engine.urgent.clone();
+        let (store_jobs, store_results) = store_thread(name.clone(), store, move || {
+            let _ = urgent.send(Request::Hint);
+        });
+        let server = Server::new(name);
+        let shell = Shell {
+            server: if keeps_digests { server.keeping_digests() } else { server },
+            clock: LocalClock::start(),
+            engine: engine.clone(),
+            callers,
+            requests,
+            store_jobs,
+            store_results,
+            lookups: VecDeque::new(),
+            waiters: HashMap::default(),
+            next_ticket: 0,
+            errands: HashMap::default(),
+            next_errand: 0,
+            workers: BTreeMap::new(),
+            watchers: Watchers::default(),
+            letters: Letters::default(),
+            reader: Arc::new(Mutex::new(reader)),
+            evaluator,
+            outage,
+            retention,
+            prune_at: Some(Instant::now()),
+            contact,
+            upstream: Upstream::new(engine.clone()),
+            ending: None,
+        };
+        tokio::spawn(shell.run());
+    }
+
+    async fn run(mut self) {
+        self.look_for_leader();
+        self.tick();
+        while !self.has_ended() {
+            let wake = self.next_wake();
             let timer = async {
                 match wake {
                     Some(at) => tokio::time::sleep_until(at.into()).await,
                     None => std::future::pending().await,
                 }
             };
+            let has_room = self.server.waiting() < BUSY;
             tokio::select! {
                 biased;
-                Some(done) = self.store_results.recv() => match done {
-                    Done::Did(input) => self.handle(input),
-                    Done::Found(found) => self.found(found),
-                },
-                request = self.inbox.recv() => {
-                    let Some(ControlFlow::Continue(())) = request.map(|request| self.take_all(request)) else {
-                        return self.handle(Input::Resign);
-                    };
-                }
-                () = timer => self.handle(Input::Tick),
+                Some(done) = self.store_results.recv() => self.store_did(done),
+                Some(request) = self.requests.recv() => self.take_requests(request),
+                Some(errand) = self.callers.recv(), if has_room => self.take_errands(errand),
+                () = timer => self.tick(),
             }
+        }
+        self.end().await;
+    }
+
+    /// Closes the store: from then on somebody else may open it.
+    async fn end(self) {
+        let Shell { store_jobs, mut store_results, ending, .. } = self;
+        drop(store_jobs);
+        let closed = async { while store_results.recv().await.is_some() {} };
+        let _ = tokio::time::timeout(FAREWELL, closed).await;
+        for told in ending.into_iter().flat_map(|(_, told)| told) {
+            let _ = told.send(());
         }
     }
 
-    /// Takes in everything that waits before the writer steps, so that one commit serves many.
-    fn take_all(&mut self, first: Request) -> ControlFlow<()> {
+    fn has_ended(&self) -> bool {
+        self.ending.as_ref().is_some_and(|(by, _)| self.server.has_resigned() || *by <= Instant::now())
+    }
+
+    fn next_wake(&self) -> Option<Instant> {
+        let server = self.server.next_wake().map(|at| self.clock.instant(at));
+        let letters = self.letters.next_look().filter(|_| self.server.leads());
+        let prune = self.next_prune().filter(|_| self.server.leads());
+        let end = self.ending.as_ref().map(|(by, _)| *by);
+        [server, letters, prune, end].into_iter().flatten().min()
+    }
+
+    /// Lets the server go on, and does what the time says.
+    pub(super) fn tick(&mut self) {
+        self.handle(Input::Tick);
+        let now = Instant::now();
+        self.look_for_letters(now, false);
+        self.prune_if_due(now);
+    }
+
+    fn store_did(&mut self, done: Done) {
+        match done {
+            Done::Did(input) => {
+                let follows = matches!(input, Input::Led(Ok(None)));
+                self.handle(input);
+                if follows {
+                    self.look_for_leader();
+                }
+            }
+            Done::Found(found) => self.looked_up(found),
+            Done::Leader(leader) => {
+                // Who cannot be asked now is asked with the next attempt to lead.
+                if let Ok(leader) = leader {
+                    self.follow(leader);
+                }
+            }
+            Done::Letters(letters) => self.letters_came(letters),
+            Done::Pruned(pruned) => self.pruned(pruned),
+        }
+    }
+
+    /// Takes in what waits before the writer steps, so that one commit serves many.
+    fn take_requests(&mut self, first: Request) {
         let mut next = Some(first);
-        let mut newcomers = Vec::new();
-        while let Some(request) = next {
-            match request {
-                Request::Command(Command::Submit(submit), reply) if self.server.leads() => {
-                    newcomers.push((submit, reply));
-                }
-                Request::Command(command, reply) => self.take(command, reply),
-                Request::Read(read) => read(self.server.core(), self.engine_now()),
-                Request::Attach(name, incarnation, sender) => {
-                    self.workers.insert(name, (incarnation, sender));
-                }
-                Request::HandOver(parcel, order) => self.hand_over(parcel, order),
-                Request::ShutDown => return ControlFlow::Break(()),
-            }
-            next = self.inbox.try_recv().ok();
+        for _ in 0..AT_ONCE {
+            let Some(request) = next else { break };
+            self.take_request(request);
+            next = self.requests.try_recv().ok();
         }
-        self.look_for(newcomers);
-        self.handle(Input::Tick);
-        ControlFlow::Continue(())
+        next.into_iter().for_each(|request| self.take_request(request));
+        self.tick();
     }
 
-    /// Before a submission is taken in, the store is asked whether it was accepted already: the core forgets what has
-    /// ended. The same thread commits, so what it has not found cannot have ended before it is taken in here.
-    fn look_for(&mut self, mut newcomers: Vec<Newcomer>) {
-        let waiting: usize = self.newcomers.iter().map(Vec::len).sum();
-        for (_, reply) in newcomers.drain(newcomers.len().min(QUEUE.saturating_sub(waiting))..) {
-            let _ = reply.send(Err(EngineError::Unavailable));
+    fn take_errands(&mut self, first: Errand) {
+        self.run_errand(first);
+        while self.server.waiting() < BUSY {
+            let Ok(errand) = self.callers.try_recv() else { break };
+            self.run_errand(errand);
         }
-        if newcomers.is_empty() {
-            return;
-        }
-        let ids = newcomers.iter().map(|(submit, _)| submit.id).collect();
-        self.newcomers.push_back(newcomers);
-        let _ = self.store_jobs.send(Job::Find(ids));
+        self.tick();
     }
 
-    fn found(&mut self, found: Vec<Found>) {
-        for ((submit, reply), found) in self.newcomers.pop_front().into_iter().flatten().zip(found) {
-            match found {
-                Ok(None) => self.take(Command::Submit(submit), reply),
-                Ok(Some(node)) => drop(reply.send(Ok(Answer::Accepted { node, again: true }))),
-                Err(error) => drop(reply.send(Err(EngineError::Outage(error)))),
+    fn take_request(&mut self, request: Request) {
+        match request {
+            Request::Errand(errand) => self.run_errand(errand),
+            Request::Read(read) => read(self.server.core(), self.engine_now()),
+            Request::Query { query, forward: true, reply } if !self.server.leads() => {
+                self.forward_query(query, reply);
             }
+            Request::Query { query, reply, .. } => self.answer_query(query, reply),
+            Request::Attach { worker, incarnation, sender } => {
+                self.upstream.attach(&worker, incarnation);
+                self.workers.insert(worker, (incarnation, sender));
+            }
+            Request::Reports(finished) => self.take_reports(finished),
+            Request::Evaluated(command) => self.take(Waiter::Nobody, command),
+            Request::HandOver(parcel, order) => self.hand_over(parcel, order),
+            Request::Forwarded(worker, delivery) => self.tell(&worker, delivery),
+            Request::Post(newcomer) => self.post_letter(newcomer),
+            Request::Hint => self.look_for_letters(Instant::now(), true),
+            Request::Aborted => self.handle(Input::Aborted),
+            Request::ShutDown(told) => self.shut_down(told),
         }
-        self.handle(Input::Tick);
+    }
+
+    fn shut_down(&mut self, told: oneshot::Sender<()>) {
+        let by = Instant::now() + FAREWELL;
+        self.ending.get_or_insert_with(|| (by, Vec::new())).1.push(told);
+        self.handle(Input::Resign);
     }
 
     pub(super) fn engine_now(&self) -> Moment {
         self.server.engine_time(self.clock.now())
     }
 
-    fn take(&mut self, command: Command, reply: Reply) {
+    pub(super) fn ticket(&mut self, waiter: Waiter) -> Ticket {
         self.next_ticket += 1;
-        self.tickets.insert(self.next_ticket, reply);
-        self.handle(Input::Command { ticket: self.next_ticket, command });
+        self.waiters.insert(self.next_ticket, waiter);
+        self.next_ticket
     }
 
-    fn handle(&mut self, input: Input) {
+    pub(super) fn handle(&mut self, input: Input) {
+        let led = self.server.leads();
         let mut outputs = Vec::new();
         self.server.handle(input, self.clock.now(), &mut outputs);
         // Told first, so that whoever is turned away because of it finds it told.
@@ -139,20 +249,33 @@ impl Shell {
         for output in outputs {
             self.carry_out(output);
         }
+        if led != self.server.leads() {
+            self.role_changed();
+        }
+    }
+
+    /// What was begun for a lead that is over is not gone on with.
+    fn role_changed(&mut self) {
+        self.letters = Letters::default();
+        self.prune_at = Some(Instant::now());
+        if self.server.leads() {
+            self.upstream.disconnect();
+            self.look_for_leader();
+        } else {
+            self.dismiss_watchers();
+        }
     }
 
     fn carry_out(&mut self, output: Output) {
         match output {
-            Output::Answer { ticket, answer } => {
-                if let Some(reply) = self.tickets.remove(&ticket) {
-                    let _ = reply.send(answer.ok_or_else(|| self.unavailable()));
-                }
-            }
+            Output::Answer { ticket, answer } => self.answer(ticket, answer),
             Output::Written(entry) => {
+                self.tell_watchers(&entry);
                 // Nobody may be listening.
-                let _ = self.entries.send(entry);
+                let _ = self.engine.entries.send(entry);
             }
             Output::Effect(effect) => self.effect(effect),
+            Output::Abort(leases) => self.abort(&leases),
             job => {
                 // The store's thread ends only when this sender does.
                 let _ = self.store_jobs.send(Job::Do(job));
@@ -160,7 +283,7 @@ impl Shell {
         }
     }
 
-    fn unavailable(&self) -> EngineError {
+    pub(super) fn unavailable(&self) -> EngineError {
         self.server.outage().cloned().map_or(EngineError::Unavailable, EngineError::Outage)
     }
 }

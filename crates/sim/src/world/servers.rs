@@ -59,7 +59,7 @@ impl SimServer {
     fn start(&mut self) {
         let bug = self.bug;
         let make = move |incarnation| make_core(incarnation, bug);
-        self.server = Some(Server::with_core(self.name.clone(), Box::new(make)));
+        self.server = Some(Server::with_core(self.name.clone(), Box::new(make)).keeping_digests());
         self.life += 1;
         self.polls.clear();
         self.outbox.clear();
@@ -248,7 +248,7 @@ impl World {
 
     fn effect(&mut self, id: ServerId, effect: Effect) {
         match effect {
-            Effect::Deliver { worker, lease, order, length, number, at } => {
+            Effect::Deliver { worker, lease, order, length, number, at, ahead: _ } => {
                 let order = order.or_else(|| self.servers[id].store.payload(lease.task).ok().flatten());
                 let (Some(order), Some(worker)) = (order, self.worker_named(&worker)) else { return };
                 let until = at + length;

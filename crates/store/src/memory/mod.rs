@@ -107,6 +107,7 @@ impl Default for MemoryStore {
 impl Shared {
     fn lead(&mut self, server: &Name, mine: Option<u32>, lease: Span) -> Option<Term> {
         let until = self.clock + lease;
+        let clean = self.lead.is_none();
         match &mut self.lead {
             Some(lead) if mine == Some(self.term) => lead.until = until,
             // Who asks anew may have been told nothing of the term it was given: it gets another.
@@ -116,7 +117,7 @@ impl Shared {
                 self.lead = Some(Lead { server: server.clone(), until });
             }
         }
-        Some(Term { term: self.term, clock: self.clock })
+        Some(Term { term: self.term, clock: self.clock, alone: false, clean })
     }
 
     fn commit(&mut self, entry: &Entry) -> Commit {
@@ -252,7 +253,7 @@ mod tests {
         let (mut second, other) = (first.handle(), Name::new("b"));
         first.set_clock(Moment(1_000_000));
         let term = first.lead(&server, None, LEASE).unwrap().unwrap();
-        assert_eq!(term, Term { term: 1, clock: Moment(1_000_000) });
+        assert_eq!(term, Term { term: 1, clock: Moment(1_000_000), alone: false, clean: true });
         assert_eq!(second.lead(&other, None, LEASE).unwrap(), None);
         let leader = Leader { server: server.clone(), contact: None };
         assert_eq!(second.leader().unwrap(), Some(leader));

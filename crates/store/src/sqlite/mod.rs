@@ -94,17 +94,18 @@ impl SqliteStore {
 impl Store for SqliteStore {
     /// Never refused: who has the file has the lead, for as long as it likes.
     fn lead(&mut self, server: &Name, mine: Option<u32>, _lease: Span) -> Result<Option<Term>, StoreError> {
-        let term = self.with(|connection| {
+        let (term, clean) = self.with(|connection| {
             let transaction = begin(connection)?;
             let head = head(&transaction)?;
+            let clean = head.server.is_none();
             if head.server.is_some() && mine == Some(head.term) {
-                return Ok(head.term);
+                return Ok((head.term, clean));
             }
             let term = head.term + 1;
             transaction.prepare_cached(sql!("lead"))?.execute((term, server.as_str()))?;
-            transaction.commit().map(|()| term)
+            transaction.commit().map(|()| (term, clean))
         })?;
-        Ok(Some(Term { term, clock: wall_clock() }))
+        Ok(Some(Term { term, clock: wall_clock(), alone: true, clean }))
     }
 
     fn resign(&mut self, term: u32) -> Result<(), StoreError> {

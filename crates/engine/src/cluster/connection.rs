@@ -1,0 +1,65 @@
+//! Messages over a socket: read until somebody closes, written as they come.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::io;
+use std::time::Duration;
+use tidegate_wire::{frame, take_frame};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::sync::mpsc;
+
+/// A side that was not heard for so long is taken for gone. Both say something far more often.
+pub(super) const SILENCE: Duration = Duration::from_secs(3);
+/// How often a server that forwards says what time it is.
+pub(super) const PING_EVERY: Duration = Duration::from_millis(200);
+/// Messages written at a time.
+const AT_ONCE: usize = 256;
+
+pub(super) struct Incoming {
+    socket: OwnedReadHalf,
+    received: Vec<u8>,
+    /// Of these bytes, so many were given out as messages.
+    taken: usize,
+}
+
+impl Incoming {
+    pub(super) fn new(socket: OwnedReadHalf) -> Self {
+        Incoming { socket, received: Vec::with_capacity(64 * 1024), taken: 0 }
+    }
+
+    /// The next message. The end, a long silence or a message that cannot be read is an error: in every case there is
+    /// nothing more to say.
+    pub(super) async fn next<T: DeserializeOwned>(&mut self) -> io::Result<T> {
+        loop {
+            if let Some((message, length)) =
+                take_frame(&self.received[self.taken..]).map_err(io::Error::other)?
+            {
+                self.taken += length;
+                return Ok(message);
+            }
+            self.received.drain(..self.taken);
+            self.taken = 0;
+            let read = tokio::time::timeout(SILENCE, self.socket.read_buf(&mut self.received)).await;
+            if read.map_err(io::Error::other)?? == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+        }
+    }
+}
+
+/// Writes what comes until nobody can send any more, or the other side is gone.
+pub(super) async fn write_all<T: Serialize>(
+    mut socket: OwnedWriteHalf,
+    mut outbox: mpsc::UnboundedReceiver<T>,
+) -> io::Result<()> {
+    let (mut messages, mut bytes) = (Vec::with_capacity(AT_ONCE), Vec::new());
+    while outbox.recv_many(&mut messages, AT_ONCE).await > 0 {
+        for message in messages.drain(..) {
+            frame(&message, &mut bytes).map_err(io::Error::other)?;
+        }
+        tokio::time::timeout(SILENCE, socket.write_all(&bytes)).await.map_err(io::Error::other)??;
+        bytes.clear();
+    }
+    socket.shutdown().await
+}

@@ -1,0 +1,213 @@
+//! The way from a server that follows to the one that leads.
+
+use super::connection::{Incoming, PING_EVERY, write_all};
+use crate::shell::{Delivery, Engine, EngineError, ReplyTo};
+use std::collections::{BTreeMap, HashMap};
+use std::io;
+use std::ops::ControlFlow;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use tidegate_core::ids::Name;
+use tidegate_core::protocol::{Command, Finish};
+use tidegate_store::{Contact, StoreError};
+use tidegate_wire::{Query, Request, Response, Trouble, VERSION};
+use tokio::net::TcpStream;
+use tokio::sync::mpsc;
+
+/// How long a connection may take to be made.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// The connection, if there is one, and who is to be attached over it.
+pub(crate) struct Upstream {
+    engine: Engine,
+    connected: Option<Connected>,
+    attached: BTreeMap<Name, u64>,
+}
+
+struct Connected {
+    contact: Contact,
+    outbox: mpsc::UnboundedSender<Request>,
+    waiting: Arc<Waiting>,
+}
+
+/// Who waits for an answer over a connection. Closed with it: whoever comes later is told at once.
+#[derive(Default)]
+struct Waiting(Mutex<Option<Open>>);
+
+#[derive(Default)]
+struct Open {
+    next: u64,
+    by_id: HashMap<u64, ReplyTo>,
+}
+
+impl Waiting {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Open>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn open() -> Arc<Waiting> {
+        Arc::new(Waiting(Mutex::new(Some(Open::default()))))
+    }
+
+    /// A number for an answer, unless the connection is gone.
+    fn add(&self, reply: ReplyTo) -> Result<u64, ReplyTo> {
+        match &mut *self.lock() {
+            Some(open) => {
+                open.next += 1;
+                open.by_id.insert(open.next, reply);
+                Ok(open.next)
+            }
+            None => Err(reply),
+        }
+    }
+
+    fn take(&self, id: u64) -> Option<ReplyTo> {
+        self.lock().as_mut()?.by_id.remove(&id)
+    }
+
+    fn close(&self) {
+        let open = self.lock().take();
+        for reply in open.into_iter().flat_map(|open| open.by_id.into_values()) {
+            reply.fail(EngineError::Unavailable);
+        }
+    }
+}
+
+impl Upstream {
+    pub(crate) fn new(engine: Engine) -> Self {
+        Upstream { engine, connected: None, attached: BTreeMap::new() }
+    }
+
+    /// Connects to who leads, unless that is so already. Must be called inside a runtime.
+    pub(crate) fn follow(&mut self, leader: Option<Contact>) {
+        let Some(contact) = leader else { return self.disconnect() };
+        let is_there = |connected: &Connected| connected.contact == contact && !connected.outbox.is_closed();
+        if self.connected.as_ref().is_some_and(is_there) {
+            return;
+        }
+        let (outbox, messages) = mpsc::unbounded_channel();
+        let (waiting, start) = (Waiting::open(), Instant::now());
+        let _ = outbox.send(Request::Hello { version: VERSION, token: contact.token.clone() });
+        // Before anybody is attached: every attempt names the newest one.
+        let _ = outbox.send(ping(start));
+        let connected =
+            Connected { contact: contact.clone(), outbox: outbox.clone(), waiting: waiting.clone() };
+        self.disconnect();
+        for (worker, incarnation) in &self.attached {
+            let _ = outbox.send(Request::Attach { worker: worker.clone(), incarnation: *incarnation });
+        }
+        self.connected = Some(connected);
+        let engine = self.engine.clone();
+        tokio::spawn(async move {
+            // Whatever broke it, the next attempt to lead finds out who does, and leads here again.
+            let _ = connect(&contact.address, (outbox, messages), engine, &waiting, start).await;
+            waiting.close();
+        });
+    }
+
+    pub(crate) fn disconnect(&mut self) {
+        if let Some(connected) = self.connected.take() {
+            connected.waiting.close();
+        }
+    }
+
+    pub(crate) fn attach(&mut self, worker: &Name, incarnation: u64) {
+        self.attached.insert(worker.clone(), incarnation);
+        self.send(Request::Attach { worker: worker.clone(), incarnation });
+    }
+
+    pub(crate) fn commands(&self, commands: Vec<Command>, again: bool, reply: ReplyTo) {
+        self.ask(reply, |id| Request::Commands { id, commands, again });
+    }
+
+    pub(crate) fn query(&self, query: Query, reply: ReplyTo) {
+        self.ask(reply, |id| Request::Query { id, query });
+    }
+
+    /// What is lost on the way is reported again.
+    pub(crate) fn reports(&self, finished: Vec<Finish>) {
+        self.send(Request::Reports(finished));
+    }
+
+    fn ask(&self, reply: ReplyTo, request: impl FnOnce(u64) -> Request) {
+        let Some(connected) = &self.connected else { return reply.fail(EngineError::Unavailable) };
+        match connected.waiting.add(reply) {
+            Ok(id) => drop(connected.outbox.send(request(id))),
+            Err(reply) => reply.fail(EngineError::Unavailable),
+        }
+    }
+
+    fn send(&self, request: Request) {
+        if let Some(connected) = &self.connected {
+            let _ = connected.outbox.send(request);
+        }
+    }
+}
+
+async fn connect(
+    address: &str,
+    (outbox, messages): (mpsc::UnboundedSender<Request>, mpsc::UnboundedReceiver<Request>),
+    engine: Engine,
+    waiting: &Waiting,
+    start: Instant,
+) -> io::Result<()> {
+    let socket = tokio::time::timeout(PATIENCE, TcpStream::connect(address)).await;
+    let socket = socket.map_err(io::Error::other)??;
+    socket.set_nodelay(true)?;
+    let (incoming, outgoing) = socket.into_split();
+    let writing = tokio::spawn(write_all(outgoing, messages));
+    let pinging = tokio::spawn(async move {
+        let mut times = tokio::time::interval(PING_EVERY);
+        while outbox.send(ping(start)).is_ok() {
+            times.tick().await;
+        }
+    });
+    let mut incoming = Incoming::new(incoming);
+    while let Ok(response) = incoming.next().await {
+        if hear(response, &engine, waiting, start).is_break() {
+            break;
+        }
+    }
+    pinging.abort();
+    writing.abort();
+    Ok(())
+}
+
+fn ping(start: Instant) -> Request {
+    Request::Ping { sent: u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX) }
+}
+
+fn hear(response: Response, engine: &Engine, waiting: &Waiting, start: Instant) -> ControlFlow<()> {
+    let passed_on = match response {
+        Response::Welcome | Response::Pong => Ok(()),
+        Response::Answers { id, answers } => {
+            if let Some(reply) = waiting.take(id) {
+                reply.answers(answers.map_err(error));
+            }
+            Ok(())
+        }
+        Response::Reply { id, reply: told } => {
+            if let Some(reply) = waiting.take(id) {
+                reply.reply(told.map_err(error));
+            }
+            Ok(())
+        }
+        Response::Attempt { worker, attempt, run, age, heard } => {
+            let as_of = start + Duration::from_nanos(heard);
+            engine.forwarded(worker, Delivery::Attempt { attempt, run, age, as_of })
+        }
+        Response::Stop { worker, lease } => engine.forwarded(worker, Delivery::Stop(lease)),
+        Response::Reported { worker, lease } => engine.forwarded(worker, Delivery::Reported(lease)),
+    };
+    match passed_on {
+        Ok(()) => ControlFlow::Continue(()),
+        Err(_) => ControlFlow::Break(()),
+    }
+}
+
+fn error(trouble: Trouble) -> EngineError {
+    match trouble {
+        Trouble::NotLeading => EngineError::Unavailable,
+        Trouble::Outage(why) => EngineError::Outage(StoreError::Unknown(why)),
+    }
+}

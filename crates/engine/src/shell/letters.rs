@@ -1,0 +1,169 @@
+//! The mailbox: what other programs left to be submitted, in transactions of their own.
+//!
+//! Letters are read in the order of their numbers, made into submissions off the writer, and leave the mailbox with the
+//! entry that decides what becomes of them.
+
+use super::evaluate::{Definition, Prepared};
+use super::request::{Request, Waiter};
+use super::store_thread::{Job, Lookups};
+use super::work::Shell;
+use crate::server::Input;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
+use tidegate_core::ids::Name;
+use tidegate_core::protocol::{Command, Payload, Refusal, Submit};
+use tidegate_core::time::Moment;
+use tidegate_store::{Found, Letter, Sought, StoreError};
+
+/// How often the mailbox is looked into, if nobody says that something came.
+const LOOK_EVERY: Duration = Duration::from_millis(250);
+/// Letters in progress at a time.
+const MOST: usize = 1_000;
+
+/// A letter that was made into a submission.
+pub(super) struct Newcomer {
+    pub number: u64,
+    pub submit: Submit,
+    pub flaw: Option<String>,
+}
+
+/// The mailbox, as far as this server is at work on it.
+#[derive(Default)]
+pub(super) struct Letters {
+    in_progress: BTreeSet<u64>,
+    looking: bool,
+    look_at: Option<Instant>,
+}
+
+impl Letters {
+    pub(super) fn forget(&mut self, number: u64) {
+        self.in_progress.remove(&number);
+    }
+
+    /// When to look next, for who leads.
+    pub(super) fn next_look(&self) -> Option<Instant> {
+        self.look_at.filter(|_| !self.looking)
+    }
+}
+
+/// What a letter says.
+#[derive(Deserialize)]
+struct Content<'a> {
+    name: Name,
+    #[serde(borrow)]
+    input: Option<&'a RawValue>,
+    #[serde(default)]
+    tags: BTreeMap<Name, Name>,
+    #[serde(default)]
+    priority: i8,
+    key: Option<Name>,
+    due: Option<jiff::Timestamp>,
+}
+
+impl Shell {
+    /// Looks into the mailbox if it is time to.
+    pub(super) fn look_for_letters(&mut self, now: Instant, hinted: bool) {
+        if !self.server.leads() || self.letters.looking {
+            return;
+        }
+        if hinted || self.letters.look_at.is_none_or(|at| at <= now) {
+            self.letters.looking = true;
+            self.letters.look_at = Some(now + LOOK_EVERY);
+            let _ = self.store_jobs.send(Job::Letters(MOST));
+        }
+    }
+
+    pub(super) fn letters_came(&mut self, letters: Result<Vec<Letter>, StoreError>) {
+        self.letters.looking = false;
+        // What cannot be read now is read next time.
+        let Ok(mut letters) = letters else { return };
+        letters.retain(|letter| self.letters.in_progress.insert(letter.number));
+        let opened: Vec<(Letter, Definition)> =
+            letters.into_iter().filter_map(|letter| self.address(letter)).collect();
+        if opened.is_empty() {
+            return;
+        }
+        let (evaluator, urgent) = (self.evaluator.clone(), self.engine.urgent.clone());
+        tokio::task::spawn_blocking(move || {
+            for (letter, definition) in opened {
+                let Ok(content) = read(&letter) else { continue };
+                let input = content.input.map_or_else(Payload::null, |input| Payload::new(input.get()));
+                let made = evaluator.prepare(&content.name, &definition, &input);
+                let newcomer = newcomer(&letter, content, input, made);
+                if urgent.send(Request::Post(newcomer)).is_err() {
+                    return;
+                }
+            }
+        });
+    }
+
+    /// What a letter's name stands for. One that cannot be read is set aside.
+    fn address(&mut self, letter: Letter) -> Option<(Letter, Definition)> {
+        match read(&letter) {
+            Ok(content) => {
+                let definition = self.definition(&content.name);
+                Some((letter, definition))
+            }
+            Err(why) => {
+                let _ = self.store_jobs.send(Job::SetAside { letter: letter.number, why });
+                self.letters.forget(letter.number);
+                None
+            }
+        }
+    }
+
+    fn definition(&self, name: &Name) -> Definition {
+        let Some(core) = self.server.core() else { return Definition::Unknown };
+        if let Some(flow) = core.flow(name, u32::MAX) {
+            return Definition::Flow(flow);
+        }
+        core.action(name).map_or(Definition::Unknown, Definition::Action)
+    }
+
+    /// A letter that is ready is taken in, unless what its key stands for was accepted long ago.
+    pub(super) fn post_letter(&mut self, newcomer: Newcomer) {
+        if !self.server.leads() {
+            return self.letters.forget(newcomer.number);
+        }
+        match newcomer.submit.idempotency.clone().filter(|_| newcomer.flaw.is_none()) {
+            Some(key) => self.look_up(Lookups::Letter(newcomer), vec![Sought::Key(key)]),
+            None => self.post(newcomer, Vec::new()),
+        }
+    }
+
+    pub(super) fn post(&mut self, newcomer: Newcomer, found: Vec<Option<Found>>) {
+        let Newcomer { number, mut submit, mut flaw } = newcomer;
+        if let Some(found) = found.into_iter().flatten().next() {
+            if found.content == Some(submit.what.digest()) {
+                // It is in no line any more: a key that is known leaves nothing to do but to take the letter out.
+                return self.take_letter(number, Command::Wake);
+            }
+            flaw = submit.idempotency.take().map(|key| Refusal::KeyConflict(key).to_string());
+        }
+        self.take_letter(number, Command::Post { submit, flaw });
+    }
+
+    fn take_letter(&mut self, number: u64, command: Command) {
+        let ticket = self.ticket(Waiter::Letter(number));
+        self.handle(Input::Letter { ticket, number, command });
+    }
+}
+
+fn read(letter: &Letter) -> Result<Content<'_>, String> {
+    serde_json::from_slice(&letter.content).map_err(|error| error.to_string())
+}
+
+fn newcomer(letter: &Letter, content: Content, input: Payload, made: Result<Prepared, String>) -> Newcomer {
+    let Content { name, tags, priority, key, due, .. } = content;
+    let (Prepared { what, tags: given }, flaw) = match made {
+        Ok(prepared) => (prepared, None),
+        Err(flaw) => (Prepared::job(&name, None, input), Some(flaw)),
+    };
+    // What the letter says wins.
+    let tags = given.into_iter().chain(tags).collect::<BTreeMap<Name, Name>>().into_iter().collect();
+    let due = due.map(|due| Moment(due.as_microsecond()));
+    let submit = Submit { id: letter.id, what, tags, priority, due, idempotency: key };
+    Newcomer { number: letter.number, submit, flaw }
+}

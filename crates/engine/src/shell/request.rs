@@ -1,0 +1,115 @@
+//! What is asked of the shell, and who waits for what.
+
+use super::effects::Parcel;
+use super::{Delivery, EngineError, Newcomer};
+use tidegate_core::Core;
+use tidegate_core::ids::{Name, RunId};
+use tidegate_core::protocol::{Answer, Command, Finish, Lease, Payload};
+use tidegate_core::time::Moment;
+use tidegate_wire as wire;
+use tokio::sync::{mpsc, oneshot};
+
+pub(crate) type Answers = Result<Vec<Answer>, EngineError>;
+
+/// Something to be done with the core between two batches, if there is one.
+pub(super) type Look = Box<dyn FnOnce(Option<&Core>, Moment) + Send>;
+
+/// Commands of one caller, answered together.
+pub(super) struct Errand {
+    pub commands: Vec<Command>,
+    /// They may have been carried out before: what was accepted is looked up first.
+    pub again: bool,
+    /// Whoever leads may do it; otherwise only this server.
+    pub forward: bool,
+    pub reply: oneshot::Sender<Answers>,
+}
+
+pub(super) enum Request {
+    Errand(Errand),
+    Read(Look),
+    Query {
+        query: wire::Query,
+        forward: bool,
+        reply: oneshot::Sender<Result<wire::Reply, EngineError>>,
+    },
+    Attach {
+        worker: Name,
+        incarnation: u64,
+        sender: mpsc::UnboundedSender<Delivery>,
+    },
+    /// Attempts that ended, acknowledged by deliveries.
+    Reports(Vec<Finish>),
+    /// The answer to a question of the core.
+    Evaluated(Command),
+    /// The order of an attempt was read.
+    HandOver(Parcel, Payload),
+    /// From the leader, for a worker of this process.
+    Forwarded(Name, Delivery),
+    /// A letter was made into a submission, or has a flaw.
+    Post(Newcomer),
+    /// Something may have come to the store.
+    Hint,
+    /// Everything that was to be aborted has ended.
+    Aborted,
+    ShutDown(oneshot::Sender<()>),
+}
+
+/// Who waits for the answer to a ticket.
+pub(super) enum Waiter {
+    /// One of several commands of an errand: the how manieth.
+    Errand {
+        errand: u64,
+        index: usize,
+    },
+    /// A worker of this process, or of another that is connected.
+    Report {
+        worker: Name,
+        lease: Lease,
+    },
+    Letter(u64),
+    /// What follows from an effect; nobody is told.
+    Nobody,
+}
+
+/// The answers of an errand, as they come in.
+pub(super) struct Collected {
+    pub answers: Vec<Option<Answer>>,
+    pub missing: usize,
+    pub reply: oneshot::Sender<Answers>,
+}
+
+/// Somebody wants to know how a run ends.
+pub(super) struct Watcher {
+    pub id: RunId,
+    pub reply: oneshot::Sender<Result<wire::Reply, EngineError>>,
+}
+
+/// Who waits for what another server answers.
+pub(crate) enum ReplyTo {
+    Answers(oneshot::Sender<Answers>),
+    Query(oneshot::Sender<Result<wire::Reply, EngineError>>),
+}
+
+/// Whoever asked may have gone away meanwhile; an answer to something else than was asked is none.
+impl ReplyTo {
+    pub(crate) fn fail(self, error: EngineError) {
+        match self {
+            ReplyTo::Answers(reply) => drop(reply.send(Err(error))),
+            ReplyTo::Query(reply) => drop(reply.send(Err(error))),
+        }
+    }
+
+    pub(crate) fn answers(self, answers: Answers) {
+        match self {
+            ReplyTo::Answers(reply) => drop(reply.send(answers)),
+            ReplyTo::Query(_) => self.fail(EngineError::Unavailable),
+        }
+    }
+
+    pub(crate) fn reply(self, told: Result<wire::Reply, EngineError>) {
+        match self {
+            ReplyTo::Query(reply) => drop(reply.send(told)),
+            ReplyTo::Answers(_) => self.fail(EngineError::Unavailable),
+        }
+    }
+}
