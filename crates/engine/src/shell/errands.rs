@@ -43,7 +43,7 @@ impl Errand {
 }
 
 /// Where a look-up found what a submission asks for already.
-fn known(submit: &Submit, sought: &[Sought], found: &[Option<Found>]) -> Option<Answer> {
+pub(super) fn known(submit: &Submit, sought: &[Sought], found: &[Option<Found>]) -> Option<Answer> {
     let mut pairs = sought.iter().zip(found);
     pairs.find_map(|(sought, found)| {
         let found = found.as_ref()?;
@@ -83,9 +83,11 @@ impl Shell {
         match (who, found) {
             (Lookups::Errand(errand), Ok(found)) => self.take_in(errand, &sought, &found),
             (Lookups::Errand(errand), Err(error)) => drop(errand.reply.send(Err(EngineError::Outage(error)))),
-            (Lookups::Letter(newcomer), Ok(found)) => self.post(newcomer, found),
-            // It is read again.
-            (Lookups::Letter(newcomer), Err(_)) => self.letters.forget(newcomer.number),
+            (Lookups::Letters(newcomers), Ok(found)) => self.post(newcomers, &sought, &found),
+            // They are read again.
+            (Lookups::Letters(newcomers), Err(_)) => {
+                newcomers.iter().for_each(|newcomer| self.letters.forget(newcomer.number));
+            }
         }
         self.tick();
     }

@@ -3,6 +3,7 @@
 //! Letters are read in the order of their numbers, made into submissions off the writer, and leave the mailbox with the
 //! entry that decides what becomes of them.
 
+use super::errands::known;
 use super::evaluate::{Definition, Prepared};
 use super::request::{Request, Waiter};
 use super::store_thread::{Job, Lookups};
@@ -13,7 +14,7 @@ use serde_json::value::RawValue;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 use tidegate_core::ids::Name;
-use tidegate_core::protocol::{Command, Payload, Refusal, Submit};
+use tidegate_core::protocol::{Answer, Command, Payload, Submit};
 use tidegate_core::time::Moment;
 use tidegate_store::{Found, Letter, Sought, StoreError};
 
@@ -87,15 +88,14 @@ impl Shell {
         }
         let (evaluator, urgent) = (self.evaluator.clone(), self.engine.urgent.clone());
         tokio::task::spawn_blocking(move || {
-            for (letter, definition) in opened {
-                let Ok(content) = read(&letter) else { continue };
+            let newcomers = opened.iter().filter_map(|(letter, definition)| {
+                let content = read(letter).ok()?;
                 let input = content.input.map_or_else(Payload::null, |input| Payload::new(input.get()));
-                let made = evaluator.prepare(&content.name, &definition, &input);
-                let newcomer = newcomer(&letter, content, input, made);
-                if urgent.send(Request::Post(newcomer)).is_err() {
-                    return;
-                }
-            }
+                let made = evaluator.prepare(&content.name, definition, &input);
+                Some(newcomer(letter, content, input, made))
+            });
+            // If the engine has ended, the next one reads them again.
+            let _ = urgent.send(Request::Post(newcomers.collect()));
         });
     }
 
@@ -122,27 +122,29 @@ impl Shell {
         core.action(name).map_or(Definition::Unknown, Definition::Action)
     }
 
-    /// A letter that is ready is taken in, unless what its key stands for was accepted long ago.
-    pub(super) fn post_letter(&mut self, newcomer: Newcomer) {
+    /// Letters that are ready are taken in, together and in their order, once it is known whether what their keys stand
+    /// for was accepted long ago.
+    pub(super) fn look_up_keys(&mut self, newcomers: Vec<Newcomer>) {
         if !self.server.leads() {
-            return self.letters.forget(newcomer.number);
+            return newcomers.iter().for_each(|newcomer| self.letters.forget(newcomer.number));
         }
-        match newcomer.submit.idempotency.clone().filter(|_| newcomer.flaw.is_none()) {
-            Some(key) => self.look_up(Lookups::Letter(newcomer), vec![Sought::Key(key)]),
-            None => self.post(newcomer, Vec::new()),
-        }
+        let keys = newcomers.iter().filter_map(|newcomer| newcomer.submit.idempotency.clone());
+        let sought = keys.map(Sought::Key).collect();
+        self.look_up(Lookups::Letters(newcomers), sought);
     }
 
-    pub(super) fn post(&mut self, newcomer: Newcomer, found: Vec<Option<Found>>) {
-        let Newcomer { number, mut submit, mut flaw } = newcomer;
-        if let Some(found) = found.into_iter().flatten().next() {
-            if found.content == Some(submit.what.digest()) {
-                // It is in no line any more: a key that is known leaves nothing to do but to take the letter out.
-                return self.take_letter(number, Command::Wake);
-            }
-            flaw = submit.idempotency.take().map(|key| Refusal::KeyConflict(key).to_string());
+    pub(super) fn post(&mut self, newcomers: Vec<Newcomer>, sought: &[Sought], found: &[Option<Found>]) {
+        for Newcomer { number, submit, flaw } in newcomers {
+            let command = match known(&submit, sought, found) {
+                // Nothing is left to do but to take the letter out.
+                Some(Answer::Accepted { .. }) if flaw.is_none() => Command::Wake,
+                Some(Answer::Refused(refusal)) if flaw.is_none() => {
+                    Command::Post { submit, flaw: Some(refusal.to_string()) }
+                }
+                _ => Command::Post { submit, flaw },
+            };
+            self.take_letter(number, command);
         }
-        self.take_letter(number, Command::Post { submit, flaw });
     }
 
     fn take_letter(&mut self, number: u64, command: Command) {

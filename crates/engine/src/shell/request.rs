@@ -45,8 +45,8 @@ pub(super) enum Request {
     HandOver(Parcel, Payload),
     /// From the leader, for a worker of this process.
     Forwarded(Name, Delivery),
-    /// A letter was made into a submission, or has a flaw.
-    Post(Newcomer),
+    /// Letters were made into submissions, or have a flaw.
+    Post(Vec<Newcomer>),
     /// Something may have come to the store.
     Hint,
     /// Everything that was to be aborted has ended.

@@ -39,7 +39,7 @@ pub(super) enum Done {
 /// Who waits for a look-up.
 pub(super) enum Lookups {
     Errand(Errand),
-    Letter(Newcomer),
+    Letters(Vec<Newcomer>),
 }
 
 pub(super) fn store_thread(

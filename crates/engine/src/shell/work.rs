@@ -211,7 +211,7 @@ impl Shell {
             Request::Evaluated(command) => self.take(Waiter::Nobody, command),
             Request::HandOver(parcel, order) => self.hand_over(parcel, order),
             Request::Forwarded(worker, delivery) => self.tell(&worker, delivery),
-            Request::Post(newcomer) => self.post_letter(newcomer),
+            Request::Post(newcomers) => self.look_up_keys(newcomers),
             Request::Hint => self.look_for_letters(Instant::now(), true),
             Request::Aborted => self.handle(Input::Aborted),
             Request::ShutDown(told) => self.shut_down(told),

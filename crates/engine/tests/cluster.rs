@@ -1,0 +1,132 @@
+//! Servers that share a store: one leads, the others forward to it, and their workers work for it.
+
+mod support;
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
+use support::{attempt, engine, join, node_of, submit, succeeded, worker};
+use tidegate_core::ids::{RunId, TaskId};
+use tidegate_core::protocol::{Answer, Command, Heartbeat};
+use tidegate_core::state::State;
+use tidegate_core::time::{Moment, Span};
+use tidegate_engine::{Delivery, Engine, EngineError, Listener, Settings};
+use tidegate_store::{Contact, MemoryStore, Store};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+async fn server(name: &str, store: &MemoryStore) -> Engine {
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let listener = Listener::bind(address, None).await.unwrap();
+    let settings = Settings { contact: Some(listener.contact().clone()), ..Settings::new(name) };
+    let engine = engine(settings, store);
+    listener.serve(engine.clone());
+    engine
+}
+
+/// Two servers, of which the first leads.
+async fn two(store: &MemoryStore) -> (Engine, Engine) {
+    let first = server("first", store).await;
+    first.insist(Command::Wake).await.unwrap();
+    (first, server("second", store).await)
+}
+
+#[tokio::test]
+async fn a_server_that_follows_forwards_and_answers() {
+    let store = MemoryStore::new();
+    let (first, second) = two(&store).await;
+    let node = node_of(&second.insist(Command::Submit(submit(1))).await.unwrap());
+    assert_eq!(first.find(RunId(1)).await.unwrap(), Some(node));
+    assert_eq!(second.find(RunId(1)).await.unwrap(), Some(node));
+    let task = TaskId::node(node);
+    let (here, there) =
+        (first.explain(task).await.unwrap().unwrap(), second.explain(task).await.unwrap().unwrap());
+    assert_eq!((here.name, here.reason), (there.name, there.reason));
+    let again = second.insist(Command::Submit(submit(1))).await.unwrap();
+    assert_eq!(again, Answer::Accepted { node, again: true });
+    assert!(
+        matches!(second.read(|_, _| ()).await, Err(EngineError::Unavailable)),
+        "it has no core of its own"
+    );
+}
+
+#[tokio::test]
+async fn the_worker_of_a_follower_works_for_the_leader() {
+    let store = MemoryStore::new();
+    let (first, second) = two(&store).await;
+    let mut deliveries = second.attach(worker(), 1);
+    second.insist(join(1)).await.unwrap();
+    first.send(Command::Submit(submit(1))).await.unwrap();
+    let lease = attempt(&mut deliveries).await;
+    let heartbeat = Heartbeat { worker: worker(), incarnation: 1, has: vec![lease] };
+    let Answer::Renewal(renewal) = second.send(Command::Heartbeat(heartbeat)).await.unwrap() else {
+        panic!()
+    };
+    assert_eq!(renewal.renewed, [lease]);
+    second.report(vec![succeeded(lease)]);
+    assert!(matches!(deliveries.recv().await, Some(Delivery::Reported(reported)) if reported == lease));
+    assert_eq!(second.result(RunId(1)).await.unwrap().unwrap().state, State::Succeeded);
+}
+
+#[tokio::test]
+async fn when_the_leader_ends_the_other_leads_and_goes_on() {
+    let store = MemoryStore::new();
+    let (first, second) = two(&store).await;
+    let mut deliveries = second.attach(worker(), 1);
+    second.insist(join(1)).await.unwrap();
+    second.insist(Command::Submit(submit(1))).await.unwrap();
+    let lease = attempt(&mut deliveries).await;
+    let waiting = second.result(RunId(1));
+    first.shut_down().await;
+    assert!(waiting.await.is_err(), "who waits is told to ask again");
+    second.insist(Command::Submit(submit(2))).await.unwrap();
+    assert!(second.read(|_, _| ()).await.is_ok(), "it leads");
+    second.report(vec![succeeded(lease)]);
+    assert!(matches!(deliveries.recv().await, Some(Delivery::Reported(_))));
+    attempt(&mut deliveries).await;
+    assert_eq!(second.result(RunId(1)).await.unwrap().unwrap().state, State::Succeeded);
+}
+
+#[tokio::test]
+async fn a_leader_whose_lease_is_over_is_deposed_and_follows() {
+    let store = MemoryStore::new();
+    let (first, second) = two(&store).await;
+    second.insist(Command::Submit(submit(1))).await.unwrap();
+    // By the store's clock the first was silent for too long: whoever asks first leads, and both may ask.
+    store.set_clock(Moment(0) + Span::seconds(60));
+    let mut handle = store.handle();
+    let term = handle.lead(&"third".into(), None, Span::seconds(1)).unwrap();
+    assert!(term.is_some(), "a third took it");
+    assert!(first.send(Command::Submit(submit(2))).await.is_err(), "what it decides is not taken");
+    handle.resign(term.unwrap().term).unwrap();
+    for (id, server) in [(3, &first), (4, &second)] {
+        node_of(&server.insist(Command::Submit(submit(id))).await.unwrap());
+    }
+    let leaders = [first.read(|_, _| ()).await.is_ok(), second.read(|_, _| ()).await.is_ok()];
+    assert_eq!(leaders.iter().filter(|leads| **leads).count(), 1, "{leaders:?}");
+    let found = [first.find(RunId(2)).await.unwrap(), second.find(RunId(2)).await.unwrap()];
+    assert_eq!(found, [None, None], "nothing of the deposed is left");
+}
+
+#[tokio::test]
+async fn strangers_are_not_served() {
+    let store = MemoryStore::new();
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let listener = Listener::bind(address, Some("localhost")).await.unwrap();
+    let Contact { address, token } = listener.contact().clone();
+    assert!(address.starts_with("localhost:") && token.len() == 64, "{address} {token}");
+    listener.serve(engine(Settings::new("first"), &store));
+    for hello in [
+        tidegate_wire::Request::Hello { version: tidegate_wire::VERSION, token: "guessed".to_owned() },
+        tidegate_wire::Request::Hello { version: 0, token },
+        tidegate_wire::Request::Ping { sent: 1 },
+    ] {
+        let mut socket = TcpStream::connect(&address).await.unwrap();
+        let mut bytes = Vec::new();
+        tidegate_wire::frame(&hello, &mut bytes).unwrap();
+        socket.write_all(&bytes).await.unwrap();
+        let mut received = [0; 64];
+        let closed = socket.read(&mut received);
+        let read = tokio::time::timeout(Duration::from_secs(10), closed).await.expect("it is closed");
+        assert_eq!(read.unwrap_or(0), 0, "{hello:?}");
+    }
+}
