@@ -20,6 +20,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("tidegate", &["core", "store", "engine", "worker", "flow"]),
     ("cli", &["core", "flow", "store", "wire", "engine", "worker", "server", "tidegate"]),
     ("sim", &["core", "store", "engine", "wire"]),
+    ("observer", &[]),
     ("xtask", &["core", "flow", "store", "wire", "engine", "worker", "server", "tidegate", "cli", "sim"]),
 ];
 
