@@ -21,6 +21,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("cli", &["core", "flow", "store", "wire", "engine", "worker", "server", "tidegate"]),
     ("sim", &["core", "store", "engine", "wire"]),
     ("observer", &[]),
+    ("bench", &["core", "store", "engine", "worker", "tidegate", "observer", "sim"]),
     ("xtask", &["core", "flow", "store", "wire", "engine", "worker", "server", "tidegate", "cli", "sim"]),
 ];
 
