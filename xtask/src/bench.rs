@@ -4,30 +4,48 @@
 //! dependencies. Figures go to stdout, because they are what was asked for; everything else goes to stderr.
 
 use anyhow::Result;
-use clap::{Args, Subcommand};
+use clap::Args;
 
+use crate::need::{self, C_COMPILER};
 use crate::process;
 
 #[derive(Args)]
 pub struct Options {
-    #[command(subcommand)]
-    bench: Bench,
+    /// What to measure, everything unless told otherwise: see `--list`.
+    scenarios: Vec<String>,
+    /// One JSON object a line instead of a table.
+    #[arg(long)]
+    json: bool,
+    /// Smaller sizes and fewer turns: to see whether it works, not how fast.
+    #[arg(long)]
+    quick: bool,
+    /// What there is to measure.
+    #[arg(long)]
+    list: bool,
 }
 
-#[derive(Subcommand)]
-enum Bench {
-    /// Commands a second of the core alone, with a thousand to a million tasks waiting.
-    Core {
-        /// One JSON object a line instead of a table.
-        #[arg(long)]
-        json: bool,
-    },
-}
-
-const CORE: &str = "cargo run --release --quiet --package tidegate-sim --example bench_core --";
+const BENCH: &str = "cargo run --release --quiet --package tidegate-bench --bin bench --";
 
 pub fn run(options: &Options) -> Result<()> {
-    match options.bench {
-        Bench::Core { json } => process::run(&format!("{CORE}{}", if json { " --json" } else { "" })),
+    need::meet([&C_COMPILER])?;
+    process::run(&command(options))
+}
+
+fn command(options: &Options) -> String {
+    let flags = [("--json", options.json), ("--quick", options.quick), ("--list", options.list)];
+    let flags = flags.iter().filter(|(_, is_set)| *is_set).map(|(flag, _)| (*flag).to_owned());
+    let words: Vec<String> = flags.chain(options.scenarios.iter().cloned()).collect();
+    format!("{BENCH} {}", words.join(" "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_asked_for_is_handed_on() {
+        let options =
+            Options { scenarios: vec!["hop".into(), "high".into()], json: true, quick: true, list: false };
+        assert_eq!(command(&options), format!("{BENCH} --json --quick hop high"));
     }
 }

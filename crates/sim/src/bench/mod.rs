@@ -4,13 +4,11 @@
 //! - [`station`]: a core that is filled with waiting tasks and then driven, cycle by cycle, against the clock.
 //! - [`clock`]: time that other programs do not take part in, and memory as the kernel counts it.
 //! - [`figures`]: one situation measured at three sizes that take turns.
-//! - [`report`]: the figures next to their bars.
 //!
 //! Everything compared is measured in one process, in turns, so that a machine that slows down slows both sides.
 
 pub mod clock;
 pub mod figures;
-pub mod report;
 pub mod situation;
 pub mod station;
 

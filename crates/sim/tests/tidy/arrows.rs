@@ -20,6 +20,8 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("tidegate", &["core", "store", "engine", "worker", "flow"]),
     ("cli", &["core", "flow", "store", "wire", "engine", "worker", "server", "tidegate"]),
     ("sim", &["core", "store", "engine", "wire"]),
+    ("observer", &[]),
+    ("bench", &["core", "store", "engine", "worker", "tidegate", "observer", "sim"]),
     ("xtask", &["core", "flow", "store", "wire", "engine", "worker", "server", "tidegate", "cli", "sim"]),
 ];
 

@@ -1,10 +1,10 @@
-//! SQL lives with the stores, and with the drivers that read other people's tables.
+//! SQL lives with the stores, with the drivers that read other people's tables, and with what both are measured against.
 
 use super::check::{Check, Finding};
 use super::tree::{Source, Tree};
 
 pub const SQL: Check = Check {
-    rule: "SQL about our own state lives in crates/store, SQL of cursors in a `drivers` folder",
+    rule: "SQL about our own state lives in crates/store, SQL of cursors in a `drivers` folder, SQL of floors in files of crates/bench",
     find: |tree| tree.all().filter(|source| !may_hold_sql(source)).flat_map(find_sql).collect(),
     bad: || {
         [
@@ -18,6 +18,7 @@ pub const SQL: Check = Check {
         .map(|text| Tree::sample(&[("crates/engine/src/a.rs", text)]))
         .into_iter()
         .chain([Tree::sample(&[("crates/server/sql/a.sql", "-- Counts.\n")])])
+        .chain([Tree::sample(&[("crates/bench/src/a.rs", "fn a() { b(\"select c from d\"); }")])])
         .collect()
     },
     good: || {
@@ -25,6 +26,7 @@ pub const SQL: Check = Check {
         vec![
             Tree::sample(&[("crates/store/src/a.rs", statement), ("crates/store/sql/a.sql", "select 1")]),
             Tree::sample(&[("crates/worker/src/cursor/drivers/a.rs", statement)]),
+            Tree::sample(&[("crates/bench/sql/a.sql", "select 1")]),
             Tree::sample(&[("crates/flow/tests/a.rs", statement)]),
             Tree::sample(&[(
                 "crates/flow/src/a.rs",
@@ -54,7 +56,8 @@ const STATEMENTS: &[&[&str]] = &[
 ];
 
 fn may_hold_sql(source: &Source) -> bool {
-    source.path.starts_with("crates/store/") || source.path.contains("/drivers/") || source.is_test
+    let is_of_store = source.path.starts_with("crates/store/") || source.path.contains("/drivers/");
+    is_of_store || source.path.starts_with("crates/bench/sql/") || source.is_test
 }
 
 fn find_sql(source: &Source) -> Vec<Finding> {

@@ -1,0 +1,109 @@
+//! The actions, pools and flows of the scenarios, as data.
+
+use std::sync::Arc;
+use tidegate_core::ids::Name;
+use tidegate_core::model::{
+    Action, ActionPolicy, Each, Flow, Input, InputType, LimitsDocument, Line, Loop, MAX_LOSSES, OnFailure,
+    Origin, Pool, Requirement, Retry, Rule, Step, Template, WhenBusy, Work,
+};
+use tidegate_core::protocol::{Payload, Submission};
+use tidegate_worker::order;
+
+/// A function with a line that is never full, and perhaps a limit.
+pub fn action(name: &str, concurrency: Option<u32>, pools: &[(&str, u32)]) -> Action {
+    let line = Line { max_length: u32::MAX, start_within: None, ..Line::default() };
+    let policy = ActionPolicy {
+        each: Each { concurrency, ..Each::default() },
+        line,
+        pools: pools.iter().map(|(pool, units)| (Name::new(pool), *units)).collect(),
+        ..ActionPolicy::silent(name.into())
+    };
+    let number = Input {
+        name: "number".into(),
+        kind: InputType::Any,
+        required: false,
+        default: None,
+        description: None,
+    };
+    Action { inputs: vec![number], ..Action::function(policy) }
+}
+
+pub fn pool(name: &str, slots: u32) -> LimitsDocument {
+    let pool = Pool { name: name.into(), slots, lease: None, origin: Origin::default() };
+    LimitsDocument { pools: vec![pool], ..LimitsDocument::default() }
+}
+
+/// The job of that number.
+pub fn job(action: &Name, number: u64) -> Submission {
+    let order = order::call(action, &Payload::new(number.to_string()));
+    Submission::Job { action: action.clone(), key: None, order }
+}
+
+/// One step after the other.
+pub fn chain(name: &str, action: &str, steps: u32) -> Flow {
+    let after = |index: u32| if index == 0 { Vec::new() } else { vec![index - 1] };
+    let steps = (0..steps).map(|index| Step { after: after(index), ..step(action, index) });
+    flow(name, steps.collect())
+}
+
+/// As [`chain`], of processes that do nothing.
+pub fn chain_of_processes(name: &str, steps: u32) -> Flow {
+    let mut flow = chain(name, "", steps);
+    for step in &mut flow.steps {
+        step.work = Work::Run(Template(Arc::from(r#"{"argv":["true"]}"#)));
+        step.needs = Requirement::process();
+    }
+    flow
+}
+
+/// Steps that wait for nothing but a pool, of which each needs one.
+pub fn storm(name: &str, action: &str, steps: u32, pool: &str) -> Flow {
+    let step = |index| Step { pools: vec![(Name::new(pool), 1)], ..step(action, index) };
+    flow(name, (0..steps).map(step).collect())
+}
+
+/// One loop over the input `list`.
+pub fn window(name: &str, action: &str, window: u32) -> Flow {
+    let items = Template(Arc::from(r#""{{ inputs.list }}""#));
+    let each = Loop { items, window: Some(window), on_failure: OnFailure::STOP };
+    let inputs = Template(Arc::from(r#"{"number":"{{ item }}"}"#));
+    let work = Work::Action { action: action.into(), inputs };
+    flow(name, vec![Step { each: Some(each), work, ..step(action, 0) }])
+}
+
+fn step(action: &str, index: u32) -> Step {
+    let inputs = Template(Arc::from(format!(r#"{{"number":{}}}"#, index + 1)));
+    Step {
+        name: format!("step-{index}").into(),
+        after: Vec::new(),
+        rule: Rule::Success { when: None },
+        work: Work::Action { action: action.into(), inputs },
+        each: None,
+        pools: Vec::new(),
+        needs: Requirement::function(action.into()),
+        retry: Retry::ONCE,
+        max_losses: MAX_LOSSES,
+        timeout: None,
+        start_within: None,
+        line: 1,
+    }
+}
+
+fn flow(name: &str, steps: Vec<Step>) -> Flow {
+    Flow {
+        name: name.into(),
+        description: None,
+        inputs: Vec::new(),
+        tags: Vec::new(),
+        concurrency: None,
+        key: None,
+        when_busy: WhenBusy::Queue,
+        parallel_steps: None,
+        timeout: None,
+        fail_fast: false,
+        steps,
+        outputs: None,
+        file: "bench".into(),
+        line: 1,
+    }
+}

@@ -1,0 +1,136 @@
+//! Jobs that do nothing but write down that they ran.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
+use tidegate_core::protocol::{Outcome, Payload};
+use tidegate_observer::{Claim, Fact, Record, Recorder, clock};
+use tidegate_worker::Functions;
+use tokio::sync::{Barrier, Notify};
+
+/// What the jobs of one action write down about themselves, and how long they take.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Kind {
+    pub line: u16,
+    pub claims: [Claim; 2],
+    pub takes: Duration,
+    /// The first that are executed wait for each other, this many: jobs that do nothing would hardly ever meet, and a
+    /// limit that is never reached is not tested.
+    pub meet: u32,
+}
+
+/// How long those who are to meet wait for each other. If they do not, the observer says so.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Everything that one process executes.
+pub struct Jobs {
+    recorder: Option<Recorder>,
+    process: u32,
+    begun: AtomicU64,
+    ended: AtomicU64,
+    wanted: AtomicU64,
+    all_ended: Notify,
+}
+
+impl Jobs {
+    /// Without a recorder nothing is written down.
+    pub fn new(recorder: Option<Recorder>, process: u32) -> Arc<Jobs> {
+        Arc::new(Jobs {
+            recorder,
+            process,
+            begun: AtomicU64::new(0),
+            ended: AtomicU64::new(0),
+            wanted: AtomicU64::new(u64::MAX),
+            all_ended: Notify::new(),
+        })
+    }
+
+    /// Registers an action whose jobs have a number as their input, or an object with one number.
+    pub fn register(self: &Arc<Self>, functions: &mut Functions, action: &str, kind: Kind) {
+        let jobs = self.clone();
+        let meeting = Arc::new(Meeting::new(kind.meet));
+        functions.register(action, move |input: Payload| {
+            let (jobs, meeting) = (jobs.clone(), meeting.clone());
+            async move { jobs.execute(number(&input), kind, &meeting).await }
+        });
+    }
+
+    async fn execute(&self, job: u64, kind: Kind, meeting: &Meeting) -> Outcome {
+        let execution = self.begun.fetch_add(1, Ordering::Relaxed) + 1;
+        self.record(Fact::Started, job, execution, kind);
+        meeting.attend().await;
+        if kind.takes.is_zero() {
+            // Others that were granted with it begin before it ends, as they would if it did anything.
+            tokio::task::yield_now().await;
+        } else {
+            tokio::time::sleep(kind.takes).await;
+        }
+        self.record(Fact::Ended, job, execution, kind);
+        if self.ended.fetch_add(1, Ordering::Relaxed) + 1 == self.wanted.load(Ordering::Relaxed) {
+            self.all_ended.notify_one();
+        }
+        Outcome::Succeeded(Payload::null())
+    }
+
+    fn record(&self, fact: Fact, job: u64, execution: u64, kind: Kind) {
+        let Some(recorder) = &self.recorder else { return };
+        recorder.append(&Record {
+            line: kind.line,
+            process: self.process,
+            execution,
+            claims: kind.claims,
+            ..Record::new(fact, job, clock::now())
+        });
+    }
+
+    /// A caller was told that the job has this place in line.
+    pub fn acknowledged(&self, job: u64, order: u64) {
+        if let Some(recorder) = &self.recorder {
+            recorder.append(&Record { order, ..Record::new(Fact::Acknowledged, job, clock::now()) });
+        }
+    }
+
+    /// How many are to be executed. To be said before the first of them begins.
+    pub fn want(&self, jobs: u64) {
+        self.ended.store(0, Ordering::Relaxed);
+        self.wanted.store(jobs, Ordering::Relaxed);
+    }
+
+    /// Until all that are wanted have been executed.
+    pub async fn all_ended(&self) {
+        while self.ended.load(Ordering::Relaxed) < self.wanted.load(Ordering::Relaxed) {
+            self.all_ended.notified().await;
+        }
+    }
+
+    /// Puts what was gathered into the file.
+    pub fn flush(&self) {
+        self.recorder.iter().for_each(Recorder::flush);
+    }
+}
+
+/// The first executions of an action.
+struct Meeting {
+    expected: u32,
+    begun: AtomicU32,
+    barrier: Barrier,
+}
+
+impl Meeting {
+    fn new(expected: u32) -> Meeting {
+        Meeting { expected, begun: AtomicU32::new(0), barrier: Barrier::new(expected as usize) }
+    }
+
+    async fn attend(&self) {
+        if self.expected > 0 && self.begun.fetch_add(1, Ordering::Relaxed) < self.expected {
+            // Whoever waits in vain goes on alone.
+            let _ = tokio::time::timeout(PATIENCE, self.barrier.wait()).await;
+        }
+    }
+}
+
+/// The number in an input.
+fn number(input: &Payload) -> u64 {
+    let digits = input.bytes().iter().filter(|byte| byte.is_ascii_digit());
+    digits.fold(0, |number, digit| number * 10 + u64::from(digit - b'0'))
+}

@@ -1,0 +1,81 @@
+//! `drain-embedded`: no-op jobs on SQLite, enqueued first, then drained until the history holds them all.
+
+use super::Scale;
+use crate::definitions::{action, job};
+use crate::floors::{Halves, best_group, ceiling, sqlite};
+use crate::jobs::{Jobs, Kind};
+use crate::ratio::Ratio;
+use crate::report::{Bar, Finding};
+use crate::subject::{AT_ONCE, Setting, Staff, Subject};
+use anyhow::{Result, ensure};
+use std::sync::Arc;
+use std::time::Instant;
+use tidegate_core::ids::Name;
+use tidegate_store::SqliteStore;
+use tidegate_worker::Functions;
+
+const BAR: f64 = 0.5;
+
+pub async fn run(scale: Scale) -> Result<Vec<Finding>> {
+    let jobs = scale.size(200_000);
+    let sample = jobs / 4;
+    let group = best_group(|group| Ok(floor(sample, group)?.life_rate(sample)))?;
+    let batch = best_group(|batch| Ok(plain_commits(sample, batch)?.drain_rate(sample)))?;
+    let (mut drains, mut lives, mut ceilings) = (Vec::new(), Vec::new(), Vec::new());
+    for turn in 0..scale.times(BAR) {
+        let mut floored = None;
+        if turn % 2 == 1 {
+            floored = Some((floor(jobs, group)?, plain_commits(jobs, batch)?));
+        }
+        let ours = tidegate(jobs).await?;
+        let (floor, ceiling) = match floored {
+            Some(measured) => measured,
+            None => (floor(jobs, group)?, plain_commits(jobs, batch)?),
+        };
+        drains.push((ours.drain_rate(jobs), floor.life_rate(jobs)));
+        lives.push((ours.life_rate(jobs), floor.life_rate(jobs)));
+        ceilings.push((ours.drain_rate(jobs), ceiling.drain_rate(jobs)));
+    }
+    let floor = format!("SQLite floor, groups of {group}");
+    let ceiling = format!("the same commits by a loop, {batch} jobs each");
+    Ok(vec![
+        Finding::new("drain-embedded", "jobs/s", Ratio::of(&drains), floor.clone()).bar(Bar::AtLeast(BAR)),
+        Finding::new("drain-embedded/life", "jobs/s", Ratio::of(&lives), floor),
+        Finding::new("drain-embedded/ceiling", "jobs/s", Ratio::of(&ceilings), ceiling),
+    ])
+}
+
+fn floor(jobs: u64, group: usize) -> Result<Halves> {
+    let folder = tempfile::tempdir()?;
+    sqlite::lives(folder.path(), jobs, group)
+}
+
+fn plain_commits(jobs: u64, batch: usize) -> Result<Halves> {
+    let folder = tempfile::tempdir()?;
+    let script = ceiling::script(jobs, batch)?;
+    let mut store = SqliteStore::open(folder.path().join("store.db"))?;
+    ceiling::play(&mut store, &script)
+}
+
+/// Lives of no-op jobs without a limit, which nobody writes down: how long Tidegate takes for them.
+pub async fn tidegate(jobs: u64) -> Result<Halves> {
+    let folder = tempfile::tempdir()?;
+    let work = Jobs::new(None, 1);
+    work.want(jobs);
+    let mut functions = Functions::default();
+    work.register(&mut functions, "noop", Kind::default());
+    let setting = Setting { actions: vec![action("noop", None, &[])], ..Setting::default() };
+    let subject = Arc::new(Subject::embedded(folder.path(), setting).await?);
+    let begin = Instant::now();
+    let noop = Name::new("noop");
+    subject.submit_all(jobs, AT_ONCE, move |number| job(&noop, number), |_, _| {}).await?;
+    let enqueue = begin.elapsed();
+    let begin = Instant::now();
+    subject.work(&Staff { functions, workers: 4, slots: 256 }).await;
+    work.all_ended().await;
+    subject.history_is_complete().await?;
+    let drain = begin.elapsed();
+    ensure!(subject.succeeded()? == jobs, "the history does not hold every job");
+    subject.shut_down().await?;
+    Ok(Halves { enqueue, drain })
+}

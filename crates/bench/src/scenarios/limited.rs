@@ -1,0 +1,119 @@
+//! `limited`, `mixed`, `high`: what a limit costs, next to the same jobs without one, under the observer's eyes.
+
+use super::Scale;
+use crate::definitions::{action, job};
+use crate::jobs::{Jobs, Kind};
+use crate::ratio::alternate;
+use crate::report::{Bar, Finding};
+use crate::subject::{AT_ONCE, Setting, Staff, Subject};
+use anyhow::{Result, ensure};
+use std::cell::RefCell;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+use tidegate_core::ids::Name;
+use tidegate_core::model::Action;
+use tidegate_observer::{Case, Claim, Mode, Recorder, judge, read};
+use tidegate_worker::Functions;
+
+/// Jobs of some actions, of which the first may have a limit.
+#[derive(Clone, Copy)]
+struct Load {
+    jobs: u64,
+    actions: u64,
+    limit: Option<u32>,
+    /// How many of the first action meet at the beginning.
+    meet: u32,
+    workers: u32,
+}
+
+pub async fn limited(scale: Scale) -> Result<Vec<Finding>> {
+    let load = Load { jobs: scale.size(100_000), actions: 1, limit: Some(10), meet: 10, workers: 4 };
+    compare("limited", scale, load, 0.97).await
+}
+
+pub async fn mixed(scale: Scale) -> Result<Vec<Finding>> {
+    let load = Load { jobs: scale.size(100_000), actions: 100, limit: Some(10), meet: 10, workers: 4 };
+    compare("mixed", scale, load, 0.99).await
+}
+
+pub async fn high(scale: Scale) -> Result<Vec<Finding>> {
+    let load = Load { jobs: scale.size(100_000), actions: 1, limit: Some(500), meet: 500, workers: 8 };
+    compare("high", scale, load, 0.95).await
+}
+
+/// Jobs a second of as many jobs without a limit.
+pub async fn unlimited(jobs: u64) -> Result<f64> {
+    Ok(drain(Load { jobs, actions: 1, limit: None, meet: 0, workers: 4 }).await?.0)
+}
+
+async fn compare(name: &str, scale: Scale, load: Load, bar: f64) -> Result<Vec<Finding>> {
+    let flaw = RefCell::new(None);
+    let with = async || {
+        let (rate, found) = drain(load).await?;
+        let mut flaw = flaw.borrow_mut();
+        *flaw = flaw.take().or(found);
+        Ok(rate)
+    };
+    let without = async || Ok(drain(Load { limit: None, ..load }).await?.0);
+    let ratio = alternate(scale.times(bar), with, without).await?;
+    let finding = Finding::new(name, "jobs/s", ratio, "the same jobs without the limit");
+    Ok(vec![finding.bar(Bar::AtLeast(bar)).flaw(flaw.into_inner())])
+}
+
+/// Jobs a second from the moment they are let go until the history holds them all, and what the observer minds.
+async fn drain(load: Load) -> Result<(f64, Option<String>)> {
+    let folder = tempfile::tempdir()?;
+    let records = folder.path().join("records");
+    let work = Jobs::new(Some(Recorder::open(&records, Mode::Gathered)?), 1);
+    work.want(load.jobs);
+    let names: Vec<Name> = (0..load.actions).map(|number| Name::new(format!("noop-{number}"))).collect();
+    let setting = Setting { actions: actions(&names, load), ..Setting::default() };
+    let subject = Arc::new(Subject::embedded(folder.path(), setting).await?);
+    let (called, told) = (names.clone(), work.clone());
+    let make = move |number| job(&called[(number % load.actions) as usize], number);
+    subject.submit_all(load.jobs, AT_ONCE, make, move |job, order| told.acknowledged(job, order)).await?;
+    let functions = functions(&work, &names, load);
+    let begin = Instant::now();
+    subject.work(&Staff { functions, workers: load.workers, slots: 256 }).await;
+    work.all_ended().await;
+    subject.history_is_complete().await?;
+    let rate = load.jobs as f64 / begin.elapsed().as_secs_f64();
+    ensure!(subject.succeeded()? == load.jobs, "the history does not hold every job");
+    subject.shut_down().await?;
+    work.flush();
+    Ok((rate, flaw(load, &records)?))
+}
+
+fn actions(names: &[Name], load: Load) -> Vec<Action> {
+    let limit = |at: usize| load.limit.filter(|_| at == 0);
+    names.iter().enumerate().map(|(at, name)| action(name.as_str(), limit(at), &[])).collect()
+}
+
+/// With and without the limit they do the same.
+fn functions(work: &Arc<Jobs>, names: &[Name], load: Load) -> Functions {
+    let mut functions = Functions::default();
+    for (at, name) in names.iter().enumerate() {
+        let is_first = u32::from(at == 0);
+        let claim = Claim { limit: is_first, units: is_first };
+        let (line, meet) = (at as u16 + 1, load.meet * is_first);
+        let kind = Kind { line, claims: [claim, Claim::default()], meet, ..Kind::default() };
+        work.register(&mut functions, name.as_str(), kind);
+    }
+    functions
+}
+
+/// The limit was reached and never exceeded, nothing was lost or run twice, and who was accepted first began first.
+fn flaw(load: Load, records: &Path) -> Result<Option<String>> {
+    let Some(limit) = load.limit else { return Ok(None) };
+    let case = Case {
+        limits: [(1, limit)].into(),
+        must_reach: true,
+        lines: [(1, limit)].into(),
+        starts: 1,
+        has_history: false,
+    };
+    let verdict = judge(&case, &read(records)?);
+    ensure!(verdict.executions == load.jobs, "the observer saw {} executions", verdict.executions);
+    Ok(verdict.violations.first().map(ToString::to_string))
+}

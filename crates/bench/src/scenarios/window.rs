@@ -1,0 +1,57 @@
+//! `window`: a loop over many items that do nothing, next to as many jobs.
+
+use super::{Scale, limited};
+use crate::definitions::{action, window};
+use crate::jobs::{Jobs, Kind};
+use crate::ratio::alternate;
+use crate::report::{Bar, Finding};
+use crate::subject::{Setting, Staff, Subject};
+use anyhow::{Result, ensure};
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::time::Instant;
+use tidegate_core::protocol::Payload;
+use tidegate_observer::{Case, Claim, Mode, Recorder, judge, read};
+use tidegate_worker::Functions;
+
+const WINDOW: u32 = 100;
+const BAR: f64 = 0.8;
+
+pub async fn run(scale: Scale) -> Result<Vec<Finding>> {
+    let items = scale.size(100_000);
+    let flaw = RefCell::new(None);
+    let ours = async || {
+        let (rate, found) = iterate(items).await?;
+        let mut flaw = flaw.borrow_mut();
+        *flaw = flaw.take().or(found);
+        Ok(rate)
+    };
+    let ratio = alternate(scale.times(BAR), ours, async || limited::unlimited(items).await).await?;
+    let finding = Finding::new("window", "items/s", ratio, "as many jobs, drained");
+    Ok(vec![finding.bar(Bar::AtLeast(BAR)).flaw(flaw.into_inner())])
+}
+
+/// Items a second, from the submission until the history holds them all, and what the observer minds.
+async fn iterate(items: u64) -> Result<(f64, Option<String>)> {
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("records");
+    let work = Jobs::new(Some(Recorder::open(&path, Mode::Gathered)?), 1);
+    let mut functions = Functions::default();
+    let claims = [Claim { limit: 1, units: 1 }, Claim::default()];
+    work.register(&mut functions, "item", Kind { claims, meet: WINDOW, ..Kind::default() });
+    let flows = vec![window("loop", "item", WINDOW)];
+    let setting = Setting { actions: vec![action("item", None, &[])], flows, ..Setting::default() };
+    let subject = Arc::new(Subject::embedded(folder.path(), setting).await?);
+    subject.work(&Staff { functions, workers: 4, slots: 256 }).await;
+    let list: Vec<u64> = (1..=items).collect();
+    let inputs = serde_json::json!({ "list": list }).to_string();
+    let begin = Instant::now();
+    subject.run("loop", Payload::new(inputs)).await?;
+    let rate = items as f64 / begin.elapsed().as_secs_f64();
+    subject.shut_down().await?;
+    work.flush();
+    let case = Case { limits: [(1, WINDOW)].into(), must_reach: true, starts: 1, ..Case::default() };
+    let verdict = judge(&case, &read(&path)?);
+    ensure!(verdict.executions == items, "the observer saw {} items", verdict.executions);
+    Ok((rate, verdict.violations.first().map(ToString::to_string)))
+}

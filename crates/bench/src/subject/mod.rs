@@ -1,0 +1,189 @@
+//! Tidegate as a scenario sees it: a store is opened, functions are registered, jobs are submitted, worked on by so
+//! many slots, and waited for until the history holds them all.
+//!
+//! A scenario knows nothing else of Tidegate, so that another store or another interface has to be fitted here only.
+
+mod history;
+mod workers;
+
+pub use history::History;
+
+use anyhow::{Context, Result, bail};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+use tidegate::{Local, LocalError, Options};
+use tidegate_core::ids::{Name, RunId, TaskId};
+use tidegate_core::model::{Action, Flow, LimitsDocument};
+use tidegate_core::protocol::{Answer, Command, Declare, Payload, Submission, Submit};
+use tidegate_core::state::State;
+use tidegate_engine::Engine;
+use tidegate_store::{Ended, StoreError};
+use tidegate_worker::{Functions, GuardianCommand, logs};
+use tokio::sync::Mutex;
+use workers::Hired;
+
+/// The first argument by which this program becomes the guardian of processes.
+pub const GUARDIAN: &str = "guardian";
+/// Submissions that wait for their acknowledgement at once, unless a scenario is about that.
+pub const AT_ONCE: usize = 1_000;
+
+/// What is to be worked on.
+#[derive(Default)]
+pub struct Setting {
+    pub actions: Vec<Action>,
+    pub flows: Vec<Flow>,
+    pub limits: LimitsDocument,
+}
+
+/// Who works.
+#[derive(Clone)]
+pub struct Staff {
+    pub functions: Functions,
+    pub workers: u32,
+    /// Functions at once, of each worker.
+    pub slots: u32,
+}
+
+pub struct Subject {
+    engine: Engine,
+    /// Whose reader is for one at a time.
+    local: Mutex<Local>,
+    history: History,
+    hired: Mutex<Vec<Hired>>,
+}
+
+impl Subject {
+    /// Tidegate in this process, over a SQLite file in this folder. It works on nothing but processes yet.
+    pub async fn embedded(folder: &Path, setting: Setting) -> Result<Subject> {
+        let path = folder.join("store.db");
+        let local = open(&path).await?;
+        let Setting { actions, flows, limits } = setting;
+        local.declare(Declare { flows, actions, limits: Some(limits) }).await?;
+        let (engine, history) = (local.engine.clone(), History::of_sqlite(&path)?);
+        Ok(Subject { engine, local: Mutex::new(local), history, hired: Mutex::default() })
+    }
+
+    /// From now on functions are called.
+    pub async fn work(&self, staff: &Staff) {
+        let joining: Vec<_> = (0..staff.workers)
+            .map(|number| {
+                let (engine, staff) = (self.engine.clone(), staff.clone());
+                tokio::spawn(async move { Hired::new(&engine, number, staff.slots, staff.functions).await })
+            })
+            .collect();
+        let mut hired = self.hired.lock().await;
+        for joins in joining {
+            hired.extend(joins.await);
+        }
+    }
+
+    /// Submits, and tells its place in the order of acceptance as soon as it is durable.
+    pub async fn submit(&self, what: Submission) -> Result<TaskId> {
+        let id = RunId(uuid::Uuid::now_v7().as_u128());
+        let idempotency = Some(Name::new(id.to_string()));
+        let submit = Submit { id, what, tags: Vec::new(), priority: 0, due: None, idempotency };
+        match self.engine.insist(Command::Submit(submit)).await? {
+            Answer::Accepted { node, .. } => Ok(TaskId::node(node)),
+            other => bail!("a submission was not accepted: {other:?}"),
+        }
+    }
+
+    /// Submits `count` jobs, of which `at_once` wait for their acknowledgement at any time; tells of each when it has
+    /// come.
+    pub async fn submit_all(
+        self: &Arc<Self>,
+        count: u64,
+        at_once: usize,
+        job: impl Fn(u64) -> Submission + Send + Sync + 'static,
+        acknowledged: impl Fn(u64, u64) + Send + Sync + 'static,
+    ) -> Result<()> {
+        let next = AtomicU64::new(0);
+        let shared = Arc::new((next, job, acknowledged));
+        let submitters: Vec<_> = (0..at_once)
+            .map(|_| {
+                let (subject, shared) = (self.clone(), shared.clone());
+                tokio::spawn(async move {
+                    let (next, job, acknowledged) = &*shared;
+                    loop {
+                        let number = next.fetch_add(1, Ordering::Relaxed) + 1;
+                        if number > count {
+                            return anyhow::Ok(());
+                        }
+                        let task = subject.submit(job(number)).await?;
+                        acknowledged(number, task.node.0);
+                    }
+                })
+            })
+            .collect();
+        for submitter in submitters {
+            submitter.await??;
+        }
+        Ok(())
+    }
+
+    /// Runs a flow to its end, which must be a good one.
+    pub async fn run(&self, flow: &str, inputs: Payload) -> Result<()> {
+        let mut entries = self.engine.subscribe();
+        let task = self.submit(Submission::Run { flow: flow.into(), key: None, inputs }).await?;
+        loop {
+            if let Some(ended) = self.ended(task).await? {
+                if ended.state != State::Succeeded {
+                    bail!("the run of {flow} ended {}: {:?}", ended.state, ended.error);
+                }
+                return Ok(());
+            }
+            // Something was written, perhaps the end; who was told too late looks all the same.
+            let _ = entries.recv().await;
+            while entries.try_recv().is_ok() {}
+        }
+    }
+
+    async fn ended(&self, task: TaskId) -> Result<Option<Ended>> {
+        Ok(self.local.lock().await.ended(task)?)
+    }
+
+    /// Until the history holds everything that was submitted.
+    pub async fn history_is_complete(&self) -> Result<()> {
+        while !self.history.is_complete()? {
+            tokio::task::yield_now().await;
+        }
+        Ok(())
+    }
+
+    /// Jobs that the history says have succeeded.
+    pub fn succeeded(&self) -> Result<u64> {
+        self.history.succeeded()
+    }
+
+    pub async fn shut_down(self: Arc<Self>) -> Result<()> {
+        let subject = Arc::into_inner(self).context("somebody still submits")?;
+        for hired in subject.hired.into_inner() {
+            hired.leave().await;
+        }
+        subject.local.into_inner().shut_down().await;
+        Ok(())
+    }
+}
+
+/// How long a store that was given up may stay locked: its engine lets go of it after it has told that it ends.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+async fn open(path: &Path) -> Result<Local> {
+    let begin = Instant::now();
+    loop {
+        let options = Options {
+            guardian: GuardianCommand { program: std::env::current_exe()?, args: vec![GUARDIAN.to_owned()] },
+            logs: logs::discard(),
+            functions: Functions::default(),
+            slots: None,
+        };
+        match Local::open(path, options).await {
+            Err(LocalError::Store(StoreError::InUse(_))) if begin.elapsed() < PATIENCE => {
+                tokio::task::yield_now().await;
+            }
+            opened => return Ok(opened?),
+        }
+    }
+}

@@ -1,0 +1,19 @@
+//! What was promised about the jobs of a record: the judge's only knowledge of what they are.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Case {
+    /// Units that may be held at once, by the number of the limit.
+    pub limits: BTreeMap<u32, u32>,
+    /// A limit that was never reached was not tested, and that is a violation.
+    pub must_reach: bool,
+    /// Lines whose jobs start in the order of acceptance, and how many later ones may begin before a job: those that
+    /// are granted together with it begin as the scheduler likes. 0 where one runs at a time.
+    pub lines: BTreeMap<u16, u32>,
+    /// Starts that a job may need, whatever is killed.
+    pub starts: u32,
+    /// The record says how the store's history ended, so that what is missing from it is lost.
+    pub has_history: bool,
+}

@@ -1,0 +1,64 @@
+//! Jobs of one line begin in the order in which they were accepted.
+//!
+//! Those that are granted together begin as the scheduler likes, so the question is how many later ones began before
+//! a job. What was executed again counts with its first start: it keeps its place.
+
+use super::executions::Executions;
+use super::{Verdict, Violation};
+use crate::case::Case;
+use crate::record::Record;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+pub(super) fn judge(case: &Case, records: &[Record], executions: &Executions, verdict: &mut Verdict) {
+    let places = places(records, &mut verdict.violations);
+    let mut lines: BTreeMap<u16, LatestPlaces> = BTreeMap::new();
+    let mut begun = HashSet::new();
+    for execution in &executions.0 {
+        let Some(&allowed) = case.lines.get(&execution.line) else { continue };
+        let Some(&place) = places.get(&execution.job) else { continue };
+        if !begun.insert(execution.job) {
+            continue;
+        }
+        verdict.ordered += 1;
+        let line = lines.entry(execution.line).or_insert_with(|| LatestPlaces::new(allowed));
+        if line.begin(place) {
+            let (job, line) = (execution.job, execution.line);
+            verdict.violations.push(Violation::OutOfOrder { job, line, overtaken_by: allowed + 1 });
+        }
+    }
+}
+
+/// The place of each job, as far as anybody was told.
+fn places(records: &[Record], violations: &mut Vec<Violation>) -> HashMap<u64, u64> {
+    let mut places = HashMap::new();
+    for record in records.iter().filter(|record| record.order > 0) {
+        let first = *places.entry(record.job).or_insert(record.order);
+        if first != record.order {
+            violations.push(Violation::Moved { job: record.job, first, second: record.order });
+        }
+    }
+    places
+}
+
+/// The latest places of a line that have begun: one more than may begin before an earlier one.
+struct LatestPlaces {
+    allowed: usize,
+    latest: BTreeSet<u64>,
+}
+
+impl LatestPlaces {
+    fn new(allowed: u32) -> LatestPlaces {
+        LatestPlaces { allowed: allowed as usize, latest: BTreeSet::new() }
+    }
+
+    /// Whether more than are allowed began before this one although they come after it.
+    fn begin(&mut self, place: u64) -> bool {
+        let is_full = self.latest.len() > self.allowed;
+        let is_overtaken = is_full && self.latest.first().is_some_and(|&least| least > place);
+        self.latest.insert(place);
+        if self.latest.len() > self.allowed + 1 {
+            self.latest.pop_first();
+        }
+        is_overtaken
+    }
+}
