@@ -10,6 +10,7 @@ mod coverage;
 mod lcov;
 mod need;
 mod process;
+mod services;
 mod sim;
 mod test;
 
@@ -26,6 +27,8 @@ enum Chore {
     Coverage(coverage::Options),
     /// Play simulated worlds in which everything goes wrong, and judge what happened.
     Sim(sim::Sim),
+    /// Run a command with the servers up that tests talk to: `cargo xtask services -- cargo nextest run NAME`.
+    Services(services::Options),
     /// Measure, and set every figure next to its bar.
     Bench(bench::Options),
 }
@@ -35,6 +38,7 @@ fn main() -> ExitCode {
         Chore::Test(options) => test::run(&options),
         Chore::Coverage(options) => coverage::run(&options),
         Chore::Sim(options) => sim::run(&options),
+        Chore::Services(options) => services::run(&options),
         Chore::Bench(options) => bench::run(&options),
     };
     match outcome {

@@ -1,6 +1,6 @@
 //! What the chores need from the machine, how to see whether it is there, and how to get it.
 //!
-//! A need is a row of data: adding PostgreSQL or a browser is one more constant, named by the step that
+//! A need is a row of data: adding a browser is one more constant, named by the step that
 //! uses it. Nothing is installed that no selected step asks for, and nothing is installed by half: where
 //! we may not install, we say what is missing and which command gets it.
 
@@ -9,6 +9,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 
 use crate::process::{answers, read, run};
+use crate::services::{find_pgbouncer, find_postgres};
 
 /// Something that has to be on the machine before a step can run.
 pub struct Need {
@@ -34,6 +35,13 @@ pub const C_COMPILER: Need = Need {
     found: || answers("cc --version"),
     install: Install::Debian("gcc libc6-dev"),
 };
+pub const POSTGRES: Need = Need {
+    what: "PostgreSQL's server",
+    found: || find_postgres().is_some(),
+    install: Install::Debian("postgresql"),
+};
+pub const PGBOUNCER: Need =
+    Need { what: "pgbouncer", found: || find_pgbouncer().is_some(), install: Install::Debian("pgbouncer") };
 pub const RUSTFMT: Need = Need {
     what: "rustfmt",
     found: || answers("cargo fmt --version"),

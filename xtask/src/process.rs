@@ -14,9 +14,25 @@ pub fn run(line: &str) -> Result<()> {
     run_with(line, &[])
 }
 
+/// Like [`run`], with more in the environment.
+pub fn run_among(line: &str, environment: &[(&str, String)]) -> Result<()> {
+    finish(command(line).envs(environment.iter().cloned()), line)
+}
+
+/// Runs a command that was given as words, where we were started and with our input.
+pub fn run_words(words: &[OsString], environment: &[(&str, String)]) -> Result<()> {
+    let (first, rest) = words.split_first().context("there is no command")?;
+    let name = first.to_string_lossy();
+    finish(Command::new(program(&name)).args(rest).envs(environment.iter().cloned()), &name)
+}
+
 /// Like [`run`], with further arguments that may hold white space.
 pub fn run_with(line: &str, arguments: &[&OsStr]) -> Result<()> {
-    let status = command(line).args(arguments).status().with_context(|| format!("cannot start `{line}`"))?;
+    finish(command(line).args(arguments), line)
+}
+
+fn finish(command: &mut Command, line: &str) -> Result<()> {
+    let status = command.status().with_context(|| format!("cannot start `{line}`"))?;
     if !status.success() {
         bail!("`{line}` ended with {status}");
     }

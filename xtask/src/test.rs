@@ -8,8 +8,9 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 
-use crate::need::{self, C_COMPILER, CARGO_DENY, CLIPPY, NEXTEST, Need, RUSTFMT};
+use crate::need::{self, C_COMPILER, CARGO_DENY, CLIPPY, NEXTEST, Need, PGBOUNCER, POSTGRES, RUSTFMT};
 use crate::process;
+use crate::services::Services;
 
 #[derive(Args)]
 pub struct Options {
@@ -23,6 +24,8 @@ struct Step {
     command: &'static str,
     needs: &'static [&'static Need],
     fetch: Option<Fetch>,
+    /// It talks to servers of our own, which are up while it runs.
+    uses_services: bool,
 }
 
 /// Something a step has to fetch first. Being offline is no fault of the code under test: when the fetch
@@ -47,7 +50,7 @@ const STEPS: &[Step] = &[
     step("clippy", "cargo clippy --workspace --all-targets --all-features -- -D warnings", &[&CLIPPY, &C_COMPILER]),
     step("deny", "cargo deny check bans licenses sources", &[&CARGO_DENY]),
     step("advisories", "cargo deny check advisories", &[&CARGO_DENY]).fetching(ADVISORY_DATABASE),
-    step("nextest", "cargo nextest run --workspace --all-features", &[&NEXTEST, &C_COMPILER]),
+    step("nextest", "cargo nextest run --workspace --all-features", &[&NEXTEST, &C_COMPILER, &POSTGRES, &PGBOUNCER]).with_services(),
     step("doctest", "cargo test --doc --workspace", &[&C_COMPILER]),
     step("quickstart", "cargo run --release -- run examples/quickstart.yaml", &[&C_COMPILER]),
     step("sim", "cargo xtask sim --seeds 4000", &[&C_COMPILER]),
@@ -55,7 +58,7 @@ const STEPS: &[Step] = &[
 ];
 
 const fn step(name: &'static str, command: &'static str, needs: &'static [&'static Need]) -> Step {
-    Step { name, command, needs, fetch: None }
+    Step { name, command, needs, fetch: None, uses_services: false }
 }
 
 /// How a step ended, when it did not fail.
@@ -88,6 +91,10 @@ impl Step {
         Self { fetch: Some(fetch), ..self }
     }
 
+    const fn with_services(self) -> Self {
+        Self { uses_services: true, ..self }
+    }
+
     fn run(&self) -> Result<Ending> {
         if let Some(fetch) = &self.fetch
             && let Err(said) = process::attempt(fetch.command)?
@@ -97,7 +104,8 @@ impl Step {
             }
             bail!("`{}` failed", fetch.command);
         }
-        process::run(self.command)?;
+        let services = if self.uses_services { Some(Services::start()?) } else { None };
+        process::run_among(self.command, services.as_ref().map_or(&[], Services::environment))?;
         Ok(Ending::Passed)
     }
 }

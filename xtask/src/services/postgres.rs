@@ -1,0 +1,109 @@
+//! PostgreSQL as it is shipped (every commit is flushed), and pgbouncer in transaction mode in front of it.
+
+use std::fs;
+use std::io::Read;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+
+use super::folder::Folder;
+
+const USER: &str = "tidegate";
+
+/// How to start the servers, how to see that they are up, and how others find them.
+pub struct Plan {
+    pub script: String,
+    pub stop: &'static str,
+    pub probes: Vec<String>,
+    pub environment: Vec<(&'static str, String)>,
+}
+
+/// The folder of PostgreSQL's programs: where PATH says, or where Debian puts the newest.
+pub fn find_postgres() -> Option<PathBuf> {
+    let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+    let mut debian: Vec<PathBuf> = versions.map(|version| version.path().join("bin")).collect();
+    debian.sort();
+    let complete = |folder: &PathBuf| {
+        ["initdb", "postgres", "pg_isready"].iter().all(|name| folder.join(name).is_file())
+    };
+    path().chain(debian.into_iter().rev()).find(complete)
+}
+
+/// Debian puts it where only root's PATH leads.
+pub fn find_pgbouncer() -> Option<PathBuf> {
+    path()
+        .chain(["/usr/sbin".into()])
+        .map(|folder| folder.join("pgbouncer"))
+        .find(|program| program.is_file())
+}
+
+fn path() -> impl Iterator<Item = PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).collect::<Vec<_>>().into_iter()
+}
+
+pub fn plan(folder: &Folder) -> Result<Plan> {
+    let programs = find_postgres().context("PostgreSQL is missing")?;
+    let bouncer = find_pgbouncer().context("pgbouncer is missing")?;
+    let (port, bouncer_port) = free_ports()?;
+    let password = password()?;
+    folder.write("password", &password)?;
+    folder.write("users.txt", &format!("\"{USER}\" \"{password}\"\n"))?;
+    folder.write("pgbouncer.ini", &bouncer_settings(folder, port, bouncer_port))?;
+    let programs_name = programs.display();
+    let script = format!(
+        "{programs_name}/initdb --pgdata=data --username={USER} --pwfile=password --auth=scram-sha-256 --encoding=UTF8 \
+         --no-locale --no-sync --no-instructions\n\
+         {programs_name}/postgres -D data -c listen_addresses=127.0.0.1 -c port={port} -c max_connections=200 \
+         -c unix_socket_directories=\"$PWD\" & postgres=$!\n\
+         {} pgbouncer.ini & bouncer=$!",
+        bouncer.display()
+    );
+    let ready = |port| format!("{programs_name}/pg_isready --host=127.0.0.1 --port={port} --quiet");
+    let url = |port| format!("postgres://{USER}:{password}@127.0.0.1:{port}/postgres");
+    Ok(Plan {
+        script,
+        // Nobody wants the data, so it need not be written before the end.
+        stop: "kill -TERM $bouncer; kill -QUIT $postgres",
+        probes: vec![ready(port), ready(bouncer_port)],
+        environment: vec![
+            ("TIDEGATE_TEST_POSTGRES", url(port)),
+            ("TIDEGATE_TEST_PGBOUNCER", url(bouncer_port)),
+        ],
+    })
+}
+
+fn bouncer_settings(folder: &Folder, port: u16, own_port: u16) -> String {
+    let folder = folder.path.display();
+    format!(
+        "[databases]\n* = host=127.0.0.1 port={port}\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {own_port}\n\
+         unix_socket_dir =\nauth_type = scram-sha-256\nauth_file = {folder}/users.txt\npool_mode = transaction\n\
+         max_client_conn = 500\ndefault_pool_size = 10\nlogfile = {folder}/pgbouncer.log\n"
+    )
+}
+
+/// Ports that nobody uses now. They are held until both are known, so that they differ.
+fn free_ports() -> Result<(u16, u16)> {
+    let listeners = (TcpListener::bind("127.0.0.1:0")?, TcpListener::bind("127.0.0.1:0")?);
+    Ok((listeners.0.local_addr()?.port(), listeners.1.local_addr()?.port()))
+}
+
+/// Other users of this machine can reach the port too.
+fn password() -> Result<String> {
+    let mut bytes = [0; 16];
+    fs::File::open(Path::new("/dev/urandom"))?.read_exact(&mut bytes)?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ports_differ_and_so_do_passwords() {
+        let (one, other) = free_ports().expect("there are free ports");
+        assert_ne!(one, other);
+        assert_ne!(password().expect("random"), password().expect("random"));
+    }
+}
