@@ -150,6 +150,8 @@ impl Author {
             batch: u128::from(self.sequence),
             now: self.now,
             next: self.core.next(),
+            letters: Vec::new(),
+            digest: None,
             writes: output.writes,
         }
     }

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use tidegate::{Local, LocalError, Options};
-use tidegate_core::ids::{Name, RunId, TaskId};
+use tidegate_core::ids::{RunId, TaskId};
 use tidegate_core::model::{Action, Flow, LimitsDocument};
 use tidegate_core::protocol::{Answer, Command, Declare, Payload, Submission, Submit};
 use tidegate_core::state::State;
@@ -82,8 +82,7 @@ impl Subject {
     /// Submits, and tells its place in the order of acceptance as soon as it is durable.
     pub async fn submit(&self, what: Submission) -> Result<TaskId> {
         let id = RunId(uuid::Uuid::now_v7().as_u128());
-        let idempotency = Some(Name::new(id.to_string()));
-        let submit = Submit { id, what, tags: Vec::new(), priority: 0, due: None, idempotency };
+        let submit = Submit { id, what, tags: Vec::new(), priority: 0, due: None, idempotency: None };
         match self.engine.insist(Command::Submit(submit)).await? {
             Answer::Accepted { node, .. } => Ok(TaskId::node(node)),
             other => bail!("a submission was not accepted: {other:?}"),

@@ -75,10 +75,13 @@ impl Desk {
         async move {
             while let Some(delivery) = deliveries.recv().await {
                 let message = match delivery {
-                    Delivery::Attempt { attempt, run, age } => {
-                        ToWorker::Attempt { attempt, run, granted: clock::now() - age.into() }
+                    Delivery::Attempt { attempt, run, age, as_of } => {
+                        let granted = clock::now() - (age + as_of.elapsed()).into();
+                        ToWorker::Attempt { attempt, run, granted }
                     }
                     Delivery::Stop(lease) => ToWorker::Stop(lease),
+                    Delivery::Reported(lease) => ToWorker::Reported(lease),
+                    Delivery::Abort(leases, told) => ToWorker::Abort(leases, told),
                 };
                 if to_worker.send(message).is_err() {
                     return;
@@ -110,12 +113,10 @@ impl Desk {
                         desk.answer(ToWorker::Renewal { renewal, sent });
                     }
                 })),
-                ToEngine::Report { lease, outcome } => drop(tokio::spawn(async move {
-                    let finish = Finish { worker: desk.name.clone(), lease, outcome, offer: None };
-                    if desk.tell(Command::Finish(finish)).await.is_some() {
-                        desk.answer(ToWorker::Reported(lease));
-                    }
-                })),
+                ToEngine::Report { lease, outcome } => {
+                    let worker = desk.name.clone();
+                    desk.engine.report(vec![Finish { worker, lease, outcome, offer: None }]);
+                }
             }
         }
     }
