@@ -1,6 +1,6 @@
 //! What must hold between commands: nobody is overlooked, and lines hold exactly those who stand in them.
 
-use super::Admission;
+use super::{Admission, Gauge};
 use crate::time::Moment;
 
 impl Admission {
@@ -25,7 +25,11 @@ impl Admission {
             );
             let demand = class.demands[place.at];
             let pending = &self.pending[class.level as usize];
-            let is_pending = pending.listed.contains(&demand.limit) || !pending.fresh.is_empty();
+            let is_listed = match self.limit(demand.limit).gauge {
+                Gauge::Slots(kind) => pending.slots.contains(&kind),
+                _ => pending.listed.contains(&demand.limit),
+            };
+            let is_pending = is_listed || !pending.fresh.is_empty();
             assert!(
                 is_pending || !self.accepts(demand.limit, place.head, demand.units, now),
                 "{:?} is parked under {}, which would accept it",

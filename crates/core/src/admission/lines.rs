@@ -12,28 +12,30 @@ impl Admission {
 
     /// Slots are shared between requirement lines: if one opens, all of that kind may.
     pub(super) fn list(&mut self, id: LimitId) {
-        self.list_one(id);
-        if let Gauge::Slots(kind) = self.limit(id).gauge {
-            let same_kind = (kind, LimitId(0))..=(kind, LimitId(u32::MAX));
-            let standing: Vec<LimitId> = self
-                .slot_lines
-                .range(same_kind)
-                .map(|&(_, other)| other)
-                .filter(|&other| !self.limit(other).line.is_empty())
-                .collect();
-            standing.into_iter().for_each(|other| self.list_one(other));
-        }
-    }
-
-    fn list_one(&mut self, id: LimitId) {
         if self.planted.strikes(Bug::WakeupDropped, 7) {
             return;
         }
-        let level = self.limit(id).key.level();
+        let limit = self.limit(id);
+        let (level, gauge) = (limit.key.level(), &limit.gauge);
+        if let Gauge::Slots(kind) = *gauge {
+            self.pending[level as usize].slots.insert(kind);
+            return;
+        }
         let listed = &mut self.pending[level as usize].listed;
         if !listed.contains(&id) {
             listed.push(id);
         }
+    }
+
+    /// A head stands in the line of a limit from now on.
+    fn enter_line(&mut self, id: LimitId, head: Rank, class: ClassId) {
+        self.limit_mut(id).line.insert(head, class);
+        self.slot_lines.enter(id, head, class);
+    }
+
+    fn leave_line(&mut self, id: LimitId, head: Rank) {
+        self.limit_mut(id).line.remove(&head);
+        self.slot_lines.leave(id, head);
     }
 
     pub(super) fn unlist(&mut self, id: LimitId) {
@@ -69,7 +71,7 @@ impl Admission {
         let Some(head) = class.best() else { return };
         class.place = Some(Place { head, at, moves: 0, reserves: false });
         let limit = class.demands[at].limit;
-        self.limit_mut(limit).line.insert(head, id);
+        self.enter_line(limit, head, id);
         self.note_pace(limit);
     }
 
@@ -79,7 +81,7 @@ impl Admission {
         let Some(place) = self.class(id).place else { return };
         for i in 0..self.class(id).lines().len() {
             let limit = self.class(id).lines()[i].limit;
-            self.limit_mut(limit).line.remove(&place.head);
+            self.leave_line(limit, place.head);
             if place.reserves {
                 self.limit_mut(limit).reservers.remove(&place.head);
             }
@@ -122,7 +124,7 @@ impl Admission {
         }
         for &limit in &limits {
             self.limit_mut(limit).reservers.insert(place.head, id);
-            self.limit_mut(limit).line.insert(place.head, id);
+            self.enter_line(limit, place.head, id);
             self.note_pace(limit);
         }
         self.class_mut(id).place = Some(Place { reserves: true, ..place });
@@ -148,7 +150,7 @@ impl Admission {
             let limit = self.class(id).demands[i].limit;
             self.limit_mut(limit).reservers.remove(&place.head);
             if i != place.at {
-                self.limit_mut(limit).line.remove(&place.head);
+                self.leave_line(limit, place.head);
                 self.list(limit);
                 self.note_pace(limit);
             }
@@ -200,7 +202,7 @@ mod tests {
     use super::super::{Ask, Level, Skills, SlotCounts};
     use super::*;
     use crate::ids::Name;
-    use crate::model::Requirement;
+    use crate::model::{Requirement, SlotKind};
 
     fn slot(labels: &[&str]) -> Ask {
         let labels = labels.iter().map(Name::new).collect();
@@ -221,8 +223,7 @@ mod tests {
         assert_eq!(settle(&mut admission, NOW), [rank(1)]);
 
         admission.release(plain, Some(&"w".into()));
-        let lines = [plain, gpu].map(|id| admission.class(id).demands[0].limit);
-        assert_eq!(admission.pending[Level::Attempt as usize].listed, lines);
+        assert_eq!(admission.pending[Level::Attempt as usize].slots, [SlotKind::Process].into());
         assert_eq!(settle(&mut admission, NOW), [rank(2)]);
     }
 

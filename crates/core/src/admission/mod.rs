@@ -14,6 +14,7 @@ mod lines;
 mod quota;
 mod rank;
 mod rate;
+mod slot_lines;
 mod slots;
 #[cfg(test)]
 mod testkit;
@@ -32,6 +33,7 @@ use crate::model::{QuotaPolicy, RatePolicy, SlotKind};
 use crate::planted::{Bug, Planted};
 use crate::time::Moment;
 use slab::Slab;
+use slot_lines::SlotLines;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The constants of the order contract. Tests shrink them, so that rare things happen often.
@@ -57,6 +59,8 @@ impl Default for Rules {
 #[derive(Default, Debug)]
 struct Pending {
     listed: Vec<LimitId>,
+    /// Kinds of slots of which one may be free: all who are in line for one are listed together.
+    slots: BTreeSet<SlotKind>,
     fresh: BTreeSet<(Rank, ClassId)>,
     /// The rank looked at last in this command: ranks only ever increase.
     last: Option<Rank>,
@@ -69,7 +73,7 @@ pub struct Admission {
     by_key: BTreeMap<LimitKey, LimitId>,
     classes: Slab<Class>,
     slots: Slots,
-    slot_lines: BTreeSet<(SlotKind, LimitId)>,
+    slot_lines: SlotLines,
     pending: [Pending; 3],
     /// Rate and quota limits that accept more at a known time, or can be forgotten then.
     wakes: BTreeSet<(Moment, LimitId)>,
@@ -138,7 +142,11 @@ impl Admission {
         let id = LimitId(self.limits.insert(Limit::new(key.clone(), gauge())) as u32);
         self.by_key.insert(key.clone(), id);
         if let Gauge::Slots(kind) = self.limit(id).gauge {
-            self.slot_lines.insert((kind, id));
+            let workers = match key {
+                LimitKey::Slot(need) => self.slots.fitting(need),
+                _ => Vec::new(),
+            };
+            self.slot_lines.add(id, kind, workers);
         }
         id
     }
@@ -228,9 +236,7 @@ impl Admission {
         self.unlist(id);
         let limit = self.limits.remove(id.0 as usize);
         self.by_key.remove(&limit.key);
-        if let Gauge::Slots(kind) = limit.gauge {
-            self.slot_lines.remove(&(kind, id));
-        }
+        self.slot_lines.remove(id);
         if let Some(wake) = limit.wake {
             self.wakes.remove(&(wake, id));
         }
@@ -380,18 +386,34 @@ impl Admission {
     }
 
     pub fn set_worker(&mut self, name: &Name, skills: Skills, slots: SlotCounts, now: Moment) {
-        self.slots.set(name, skills, slots);
+        let known = self.slots.get(name.as_str());
+        if known.is_none_or(|known| known.skills != skills) {
+            self.refit_without(name);
+            let order = self.slots.set(name, skills.clone(), slots);
+            let Admission { limits, slot_lines, .. } = self;
+            let fits =
+                |id: LimitId| matches!(&limits[id.0 as usize].key, LimitKey::Slot(need) if skills.fit(need));
+            slot_lines.refit(&order, fits);
+        } else {
+            self.slots.set(name, skills, slots);
+        }
         self.reclassify_slots(now);
     }
 
+    fn refit_without(&mut self, name: &Name) {
+        if let Some(order) = self.slots.order(name.as_str()).cloned() {
+            self.slot_lines.refit(&order, |_| false);
+        }
+    }
+
     pub fn remove_worker(&mut self, name: &Name, now: Moment) {
+        self.refit_without(name);
         self.slots.remove(name.as_str());
         self.reclassify_slots(now);
     }
 
     fn reclassify_slots(&mut self, now: Moment) {
-        let lines: Vec<LimitId> = self.slot_lines.iter().map(|&(_, id)| id).collect();
-        self.reclassify(lines, now);
+        self.reclassify(self.slot_lines.limits(), now);
     }
 
     /// Forgets all places, as a load does: every head is fresh.

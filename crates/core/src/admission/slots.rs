@@ -61,9 +61,9 @@ impl SlotCounts {
 
 /// Least capable first, then by name: a slot that can do more is kept for those who need it.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-struct WorkerOrder {
+pub(super) struct WorkerOrder {
     labels: usize,
-    name: Name,
+    pub name: Name,
 }
 
 #[derive(Clone, Debug)]
@@ -102,12 +102,27 @@ impl Slots {
         self.order.iter().filter_map(|(name, order)| Some((name, self.workers.get(order)?)))
     }
 
-    pub(super) fn set(&mut self, name: &Name, skills: Skills, slots: SlotCounts) {
+    pub(super) fn set(&mut self, name: &Name, skills: Skills, slots: SlotCounts) -> WorkerOrder {
         let busy = self.remove(name.as_str());
         let order = WorkerOrder { labels: skills.labels.len(), name: name.clone() };
         self.order.insert(name.clone(), order.clone());
-        self.workers.insert(order, WorkerSlots { skills, slots, busy });
+        self.workers.insert(order.clone(), WorkerSlots { skills, slots, busy });
         self.count_free();
+        order
+    }
+
+    pub(super) fn order(&self, name: &str) -> Option<&WorkerOrder> {
+        self.order.get(name)
+    }
+
+    pub(super) fn free(&self, worker: &WorkerOrder, kind: SlotKind) -> u32 {
+        self.workers.get(worker).map_or(0, |worker| worker.free(kind))
+    }
+
+    /// Everybody who fits, in the order in which they are chosen.
+    pub(super) fn fitting(&self, need: &Requirement) -> Vec<WorkerOrder> {
+        let fitting = self.workers.iter().filter(|(_, worker)| worker.skills.fit(need));
+        fitting.map(|(order, _)| order.clone()).collect()
     }
 
     /// Forgets a worker; says how many of its slots were taken.
@@ -156,36 +171,6 @@ impl Slots {
         let fitting = self.workers.values().filter(|worker| worker.skills.fit(need));
         fitting.map(|worker| u64::from(worker.slots.of(need.slot()))).sum()
     }
-
-    /// The first worker that fits and has a slot free.
-    pub(super) fn first_free(&self, need: &Requirement) -> Option<&Name> {
-        let kind = need.slot();
-        self.workers
-            .iter()
-            .find(|(_, worker)| worker.free(kind) > 0 && worker.skills.fit(need))
-            .map(|(order, _)| &order.name)
-    }
-
-    /// A rehearsal in which heads choose one after the other without taking anything.
-    pub(super) fn rehearse(&self, kind: SlotKind) -> Rehearsal<'_> {
-        let free = self.workers.iter().filter(|(_, worker)| worker.free(kind) > 0);
-        Rehearsal {
-            free: free.map(|(order, worker)| (&order.name, &worker.skills, worker.free(kind))).collect(),
-        }
-    }
-}
-
-pub(super) struct Rehearsal<'a> {
-    free: Vec<(&'a Name, &'a Skills, u32)>,
-}
-
-impl<'a> Rehearsal<'a> {
-    /// The worker that `need` would get after all who chose before.
-    pub fn choose(&mut self, need: &Requirement) -> Option<&'a Name> {
-        let (name, _, free) = self.free.iter_mut().find(|(_, skills, free)| *free > 0 && skills.fit(need))?;
-        *free -= 1;
-        Some(name)
-    }
 }
 
 #[cfg(test)]
@@ -207,16 +192,13 @@ mod tests {
         let mut slots = Slots::default();
         slots.set(&"a".into(), skills(&["gpu"]), TWO);
         slots.set(&"b".into(), skills(&[]), TWO);
-        assert_eq!(slots.first_free(&need(&[])), Some(&"b".into()));
-        assert_eq!(slots.first_free(&need(&["gpu"])), Some(&"a".into()));
-        assert_eq!(slots.first_free(&need(&["tpu"])), None);
+        let names = |labels: &[&str]| {
+            slots.fitting(&need(labels)).into_iter().map(|worker| worker.name).collect::<Vec<_>>()
+        };
+        assert_eq!(names(&[]), [Name::new("b"), Name::new("a")]);
+        assert_eq!(names(&["gpu"]), [Name::new("a")]);
+        assert_eq!(names(&["tpu"]), []);
         assert_eq!((slots.capacity(&need(&[])), slots.capacity(&need(&["gpu"]))), (4, 2));
-        let mut rehearsal = slots.rehearse(SlotKind::Process);
-        let chosen: Vec<_> = (0..5).map(|_| rehearsal.choose(&need(&[])).map(Name::as_str)).collect();
-        assert_eq!(chosen, [Some("b"), Some("b"), Some("a"), Some("a"), None]);
-        slots.take("b", SlotKind::Process);
-        slots.take("b", SlotKind::Process);
-        assert_eq!(slots.rehearse(SlotKind::Process).free.len(), 1, "who has nothing free is not asked");
     }
 
     #[test]

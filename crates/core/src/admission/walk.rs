@@ -4,12 +4,11 @@
 //! after it. A walk that looked at `walk_max` heads stops; what is left stays listed and goes on with the next
 //! command, merged with what that command lists. So a newcomer can never overtake who was not looked at yet.
 
-use super::Admission;
 use super::class::{ClassId, Place};
 use super::limit::{Gauge, Level, LimitId, LimitKey};
 use super::rank::Rank;
+use super::{Admission, Pending};
 use crate::ids::Name;
-use crate::model::Requirement;
 use crate::planted::Bug;
 use crate::time::Moment;
 
@@ -33,7 +32,10 @@ impl Admission {
 
     /// Whether a walk has still to go on.
     pub fn is_pending(&self) -> bool {
-        self.pending.iter().any(|pending| !pending.listed.is_empty() || !pending.fresh.is_empty())
+        let is_empty = |pending: &Pending| {
+            pending.listed.is_empty() && pending.slots.is_empty() && pending.fresh.is_empty()
+        };
+        !self.pending.iter().all(is_empty)
     }
 
     /// Walks on until somebody may start. `None`: nobody else, or the budget is used up.
@@ -65,21 +67,20 @@ impl Admission {
             }
         });
         self.pending[level as usize].listed = listed;
+        let mut slots = std::mem::take(&mut self.pending[level as usize].slots);
+        slots.retain(|&kind| {
+            let parked = |limit, class: ClassId| self.class(class).parked_under(limit);
+            let candidate = self.slot_lines.first_served(kind, &self.slots, parked);
+            best = best.into_iter().chain(candidate).min();
+            candidate.is_some()
+        });
+        self.pending[level as usize].slots = slots;
         best
     }
 
     /// The best-ranked head parked under the limit, if nobody before it in line is refused.
     fn first_accepted(&self, id: LimitId, now: Moment) -> Option<(Rank, ClassId)> {
         let limit = self.limit(id);
-        if let LimitKey::Slot(need) = &limit.key {
-            for (&rank, &class) in &limit.line {
-                self.worker_for(need, id, rank)?;
-                if self.class(class).parked_under(id) {
-                    return Some((rank, class));
-                }
-            }
-            return None;
-        }
         let mut free = limit.unused(now);
         for (&rank, &class) in &limit.line {
             let units = i64::from(self.class(class).units_at(id));
@@ -101,8 +102,8 @@ impl Admission {
     /// Whether the limit has `units` left for this rank after those who stand before it.
     pub(crate) fn accepts(&self, id: LimitId, rank: Rank, units: u32, now: Moment) -> bool {
         let limit = self.limit(id);
-        if let LimitKey::Slot(need) = &limit.key {
-            return self.worker_for(need, id, rank).is_some();
+        if let LimitKey::Slot(_) = &limit.key {
+            return self.slot_lines.worker_for(id, rank, &self.slots).is_some();
         }
         let units = i64::from(units);
         let mut free = limit.unused(now);
@@ -134,38 +135,6 @@ impl Admission {
     /// Heads of other classes that stand at a limit before this rank.
     pub(crate) fn others_before(&self, id: LimitId, own: ClassId, rank: Rank) -> u64 {
         self.limit(id).line.range(..rank).filter(|(_, class)| **class != own).count() as u64
-    }
-
-    /// The worker for a head of that rank, after all better-ranked heads in lines for slots have chosen.
-    fn worker_for(&self, need: &Requirement, id: LimitId, rank: Rank) -> Option<&Name> {
-        let kind = need.slot();
-        if !self.slots.any_free(kind) {
-            return None;
-        }
-        let same_kind = (kind, LimitId(0))..=(kind, LimitId(u32::MAX));
-        let mut before: Vec<_> = self
-            .slot_lines
-            .range(same_kind)
-            .map(|&(_, line)| (line, self.limit(line).line.range(..rank).map(|(&rank, _)| rank).peekable()))
-            .filter_map(|(line, mut ranks)| ranks.peek().is_some().then_some((line, ranks)))
-            .collect();
-        if before.is_empty() {
-            return self.slots.first_free(need);
-        }
-        let mut rehearsal = self.slots.rehearse(kind);
-        while let Some(best) = best_line(&mut before) {
-            let line = before[best].0;
-            before[best].1.next();
-            let LimitKey::Slot(other) = &self.limit(line).key else { continue };
-            if rehearsal.choose(other).is_none() {
-                // Nobody behind it in that line gets one either.
-                drop(before.swap_remove(best));
-                if line == id {
-                    return None;
-                }
-            }
-        }
-        rehearsal.choose(need)
     }
 
     /// Grants, or parks under the first limit that refuses.
@@ -211,7 +180,7 @@ impl Admission {
             let demand = self.class(id).demands[i];
             if let LimitKey::Slot(need) = &self.limit(demand.limit).key {
                 let kind = need.slot();
-                worker = self.worker_for(need, demand.limit, rank).cloned();
+                worker = self.slot_lines.worker_for(demand.limit, rank, &self.slots).cloned();
                 if let Some(worker) = &worker {
                     self.slots.take(worker.as_str(), kind);
                 }
@@ -307,12 +276,6 @@ impl Admission {
     pub fn next_wake(&self) -> Option<Moment> {
         self.wakes.first().map(|&(at, _)| at)
     }
-}
-
-/// The line with the best-ranked head that has not chosen yet.
-fn best_line<I: Iterator<Item = Rank>>(lines: &mut [(LimitId, std::iter::Peekable<I>)]) -> Option<usize> {
-    let heads = lines.iter_mut().enumerate();
-    heads.filter_map(|(i, (_, ranks))| Some((*ranks.peek()?, i))).min().map(|(_, i)| i)
 }
 
 #[cfg(test)]
