@@ -25,13 +25,12 @@ async fn commands_of_one_errand_are_answered_in_order() {
         idempotency: Some("once".into()),
         ..submit(4)
     };
-    let commands = [submit(1), submit(2), other, conflict].map(Command::Submit);
-    let answers = engine.insist_on_all(commands.to_vec()).await.unwrap();
+    let answers = engine.submit_new(vec![submit(1), submit(2), other, conflict]).await.unwrap();
     let nodes: Vec<u64> = answers[..3].iter().map(|answer| node_of(answer).0).collect();
     assert!(nodes.is_sorted(), "{nodes:?}");
     assert_eq!(answers[3], Answer::Refused(Refusal::KeyConflict("once".into())));
     assert_eq!(engine.send_all(Vec::new()).await.unwrap(), []);
-    let again = engine.insist_on_all(commands[..2].to_vec()).await.unwrap();
+    let again = engine.insist_on_all([submit(1), submit(2)].map(Command::Submit).to_vec()).await.unwrap();
     assert_eq!(again[1], Answer::Accepted { node: node_of(&answers[1]), again: true });
 }
 
@@ -55,7 +54,7 @@ async fn a_key_is_known_after_its_task_has_ended_and_the_engine_was_started_anew
         "the same under another id"
     );
     let other = Submission::Job { action: "other".into(), key: None, order: Payload::new("1") };
-    let conflict = Submit { what: other, ..once };
+    let conflict = Submit { id: RunId(3), what: other, ..once };
     let answer = second.insist(Command::Submit(conflict)).await.unwrap();
     assert_eq!(answer, Answer::Refused(Refusal::KeyConflict("once".into())));
 }

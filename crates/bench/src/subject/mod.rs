@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use tidegate::{Local, LocalError, Options};
 use tidegate_core::ids::{RunId, TaskId};
 use tidegate_core::model::{Action, Flow, LimitsDocument};
-use tidegate_core::protocol::{Answer, Command, Declare, Payload, Submission, Submit};
+use tidegate_core::protocol::{Answer, Declare, Payload, Submission, Submit};
 use tidegate_core::state::State;
 use tidegate_engine::Engine;
 use tidegate_store::{Ended, StoreError};
@@ -83,8 +83,8 @@ impl Subject {
     pub async fn submit(&self, what: Submission) -> Result<TaskId> {
         let id = RunId(uuid::Uuid::now_v7().as_u128());
         let submit = Submit { id, what, tags: Vec::new(), priority: 0, due: None, idempotency: None };
-        match self.engine.insist(Command::Submit(submit)).await? {
-            Answer::Accepted { node, .. } => Ok(TaskId::node(node)),
+        match self.engine.submit_new(vec![submit]).await?.as_slice() {
+            [Answer::Accepted { node, .. }] => Ok(TaskId::node(*node)),
             other => bail!("a submission was not accepted: {other:?}"),
         }
     }

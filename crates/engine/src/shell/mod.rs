@@ -26,7 +26,7 @@ use thiserror::Error;
 use tidegate_core::Core;
 use tidegate_core::explain::Explanation;
 use tidegate_core::ids::{Name, NodeId, RunId, TaskId};
-use tidegate_core::protocol::{Answer, Attempt, Command, Finish, Lease};
+use tidegate_core::protocol::{Answer, Attempt, Command, Finish, Lease, Submit};
 use tidegate_core::time::Moment;
 use tidegate_store::{Contact, Entry, Reads, Store, StoreError};
 use tidegate_wire as wire;
@@ -128,14 +128,27 @@ impl Engine {
 
     /// Sends a command and waits until what it did is durable.
     pub async fn send(&self, command: Command) -> Result<Answer, EngineError> {
-        let answers = self.carry_out(vec![command], false, true).await?;
+        let answers = self.carry_out(vec![command], true, true).await?;
         answers.into_iter().next().ok_or(EngineError::Unavailable)
     }
 
     /// Sends commands that belong together, and waits until what all of them did is durable. If there is no answer, some
     /// may have been carried out and others not.
     pub async fn send_all(&self, commands: Vec<Command>) -> Result<Vec<Answer>, EngineError> {
-        self.carry_out(commands, false, true).await
+        self.carry_out(commands, true, true).await
+    }
+
+    /// Submits what was never submitted before, under ids that were made for it: nobody need look whether it was. Asks
+    /// again until there is an answer or the store cannot be used.
+    pub async fn submit_new(&self, submits: Vec<Submit>) -> Result<Vec<Answer>, EngineError> {
+        let commands: Vec<Command> = submits.into_iter().map(Command::Submit).collect();
+        match self.carry_out(commands.clone(), false, true).await {
+            Err(EngineError::Unavailable) => {
+                tokio::time::sleep(ASK_AGAIN_FIRST).await;
+                self.insist_on_all(commands).await
+            }
+            answers => answers,
+        }
     }
 
     /// Like [`Engine::send`], but asks again until there is an answer or the store cannot be used. Only for commands
@@ -162,13 +175,11 @@ impl Engine {
         again: fn(&EngineError) -> bool,
     ) -> Result<Vec<Answer>, EngineError> {
         let mut pause = ASK_AGAIN_FIRST;
-        let mut is_repeated = false;
         loop {
-            match self.carry_out(commands.clone(), is_repeated, true).await {
+            match self.carry_out(commands.clone(), true, true).await {
                 Err(error) if again(&error) => tokio::time::sleep(pause).await,
                 answers => return answers,
             }
-            is_repeated = true;
             // Who begins to lead does so in a moment; a disk stays full for longer.
             if self.outage.borrow().is_some() {
                 pause = (pause * 2).min(ASK_AGAIN_LAST);
