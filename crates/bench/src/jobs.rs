@@ -49,7 +49,7 @@ impl Jobs {
     pub fn register(self: &Arc<Self>, functions: &mut Functions, action: &str, kind: Kind) {
         let jobs = self.clone();
         let meeting = Arc::new(Meeting::new(kind.meet));
-        functions.register(action, move |input: Payload| {
+        functions.register(action, move |_, input: Payload| {
             let (jobs, meeting) = (jobs.clone(), meeting.clone());
             async move { jobs.execute(number(&input), kind, &meeting).await }
         });

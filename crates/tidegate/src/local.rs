@@ -59,7 +59,7 @@ impl Local {
         let entries = engine.subscribe();
         // The half of the id that holds the time: later starts have higher ones.
         let incarnation = (uuid::Uuid::now_v7().as_u128() >> 64) as u64;
-        let mut settings = Settings::new(WORKER, incarnation, options.guardian);
+        let mut settings = Settings::new(WORKER, incarnation, Some(options.guardian));
         settings.logs = options.logs;
         settings.functions = options.functions;
         settings.slots.process = options.slots.unwrap_or(settings.slots.process);

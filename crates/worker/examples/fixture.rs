@@ -27,7 +27,7 @@ fn main() -> ExitCode {
 #[tokio::main(flavor = "current_thread")]
 async fn work(lease: u64, order: Payload) -> ExitCode {
     let Ok(program) = std::env::current_exe() else { panic!("this program has no path") };
-    let guardian = GuardianCommand { program, args: vec!["guardian".into()] };
+    let guardian = Some(GuardianCommand { program, args: vec!["guardian".into()] });
     let (link, end) = link();
     let worker = tokio::spawn(Worker::new(Settings::new("fixture", 1, guardian)).run(link));
     let mut engine = engine::Engine::new(end);

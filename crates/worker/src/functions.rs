@@ -1,19 +1,21 @@
 //! Functions inside the worker's own process, called by name.
 //!
-//! Stopping one drops its future at the next point where it waits. One that blocks its thread instead cannot
-//! be stopped from here, so functions must not block.
+//! Stopping one drops its future at the next point where it waits; one that listens for that is told, and dropped
+//! only after the grace. One that blocks its thread instead cannot be stopped from here, so functions must not block.
 
+use crate::ctx::{Ctx, StopSignal};
 use crate::outcome::failed;
 use std::collections::{BTreeMap, HashMap};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
-use tidegate_core::ids::Name;
-use tidegate_core::protocol::{Lease, Outcome, Payload};
+use tidegate_core::ids::{Name, RunId};
+use tidegate_core::protocol::{Attempt, Lease, Outcome, Payload};
+use tidegate_core::time::Span;
 use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
 
 pub type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
-pub type Function = Arc<dyn Fn(Payload) -> BoxFuture<Outcome> + Send + Sync>;
+pub type Function = Arc<dyn Fn(Ctx, Payload) -> BoxFuture<Outcome> + Send + Sync>;
 
 /// What a worker can be asked to call.
 #[derive(Clone, Default)]
@@ -22,10 +24,10 @@ pub struct Functions(BTreeMap<Name, Function>);
 impl Functions {
     pub fn register<F, R>(&mut self, name: impl Into<Name>, function: F)
     where
-        F: Fn(Payload) -> R + Send + Sync + 'static,
+        F: Fn(Ctx, Payload) -> R + Send + Sync + 'static,
         R: Future<Output = Outcome> + Send + 'static,
     {
-        self.0.insert(name.into(), Arc::new(move |input| Box::pin(function(input))));
+        self.0.insert(name.into(), Arc::new(move |ctx, input| Box::pin(function(ctx, input))));
     }
 
     pub fn names(&self) -> impl Iterator<Item = &Name> {
@@ -42,30 +44,59 @@ pub(crate) struct Calls {
     running: JoinSet<Outcome>,
     /// Only looked up, never walked through: its order decides nothing.
     leases: HashMap<Id, Lease>,
-    aborts: BTreeMap<Lease, AbortHandle>,
+    calls: BTreeMap<Lease, Call>,
+}
+
+struct Call {
+    abort: AbortHandle,
+    stop: Arc<StopSignal>,
+    grace: Span,
 }
 
 impl Calls {
     pub(crate) fn new(functions: Functions) -> Calls {
-        Calls { functions, running: JoinSet::new(), leases: HashMap::new(), aborts: BTreeMap::new() }
+        Calls { functions, running: JoinSet::new(), leases: HashMap::new(), calls: BTreeMap::new() }
     }
 
     /// The error is a sentence.
-    pub(crate) fn start(&mut self, lease: Lease, function: &Name, input: Payload) -> Result<(), String> {
+    pub(crate) fn start(
+        &mut self,
+        attempt: &Attempt,
+        run: RunId,
+        grace: Span,
+        function: &Name,
+        input: Payload,
+    ) -> Result<(), String> {
         let function = self
             .functions
             .0
             .get(function)
+            .cloned()
             .ok_or_else(|| format!("no function `{function}` is registered on this worker"))?;
-        let abort = self.running.spawn(function(input));
-        self.leases.insert(abort.id(), lease);
-        self.aborts.insert(lease, abort);
+        let stop = Arc::new(StopSignal::default());
+        let ctx = Ctx::new(attempt, run, stop.clone());
+        // Called inside its own task, so that one that panics before it returns a future takes nobody with it.
+        let abort = self.running.spawn(async move { function(ctx, input).await });
+        self.leases.insert(abort.id(), attempt.lease);
+        self.calls.insert(attempt.lease, Call { abort, stop, grace });
         Ok(())
     }
 
     pub(crate) fn stop(&self, lease: Lease) {
-        if let Some(abort) = self.aborts.get(&lease) {
+        let Some(Call { abort, stop, grace }) = self.calls.get(&lease) else { return };
+        if !stop.tell() {
+            return abort.abort();
+        }
+        let (abort, grace) = (abort.clone(), Duration::from(*grace));
+        tokio::spawn(async move {
+            tokio::time::sleep(grace).await;
             abort.abort();
+        });
+    }
+
+    pub(crate) fn abandon(&self, lease: Lease) {
+        if let Some(call) = self.calls.get(&lease) {
+            call.abort.abort();
         }
     }
 
@@ -77,7 +108,7 @@ impl Calls {
                 Err(error) => (error.id(), of_error(error)),
             };
             if let Some(lease) = self.leases.remove(&id) {
-                self.aborts.remove(&lease);
+                self.calls.remove(&lease);
                 return Some((lease, outcome));
             }
         }

@@ -2,7 +2,8 @@
 //!
 //! - [`worker`]: a worker, from joining the engine to leaving it; [`mod@link`]: what the two say to each other
 //! - [`guardian`]: the child process that starts processes and ends them when the worker cannot
-//! - [`functions`]: functions of the embedding program, called by name; [`order`]: how an order names one
+//! - [`functions`]: functions of the embedding program, called by name; [`ctx`]: what they know about their attempt;
+//!   [`order`]: how an order names one
 //! - [`logs`]: output line by line; [`output`]: how much of it the result keeps
 //! - [`clock`]: the clock on which deadlines are told
 //!
@@ -10,6 +11,7 @@
 //! this crate only carries it out.
 
 pub mod clock;
+pub mod ctx;
 pub mod functions;
 pub mod guardian;
 pub mod link;
@@ -21,6 +23,7 @@ mod processes;
 mod runner;
 pub mod worker;
 
+pub use ctx::Ctx;
 pub use functions::Functions;
 pub use guardian::GuardianCommand;
 pub use link::{EngineEnd, Join, Link, Slots, ToEngine, ToWorker, link};

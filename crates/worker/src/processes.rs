@@ -40,7 +40,8 @@ struct Live {
 }
 
 pub(crate) struct Processes {
-    command: GuardianCommand,
+    /// Without one, nothing can be started.
+    command: Option<GuardianCommand>,
     logs: LogSink,
     guardian: Option<Handle>,
     live: BTreeMap<Id, Live>,
@@ -51,7 +52,7 @@ pub(crate) struct Processes {
 }
 
 impl Processes {
-    pub(crate) fn new(command: GuardianCommand, logs: LogSink) -> Processes {
+    pub(crate) fn new(command: Option<GuardianCommand>, logs: LogSink) -> Processes {
         Processes {
             command,
             logs,
@@ -66,14 +67,9 @@ impl Processes {
     pub(crate) fn start(&mut self, lease: Lease, order: ProcessOrder) {
         let guardian = match &mut self.guardian {
             Some(guardian) => guardian,
-            none => match Handle::start(&self.command) {
+            none => match start_guardian(self.command.as_ref()) {
                 Ok(guardian) => none.insert(guardian),
-                Err(error) => {
-                    let program = self.command.program.display();
-                    let error = format!("this worker cannot start its guardian `{program}`: {error}");
-                    self.ended.push_back((lease, failed(error)));
-                    return;
-                }
+                Err(error) => return self.ended.push_back((lease, failed(error))),
             },
         };
         let id = self.next_id;
@@ -176,4 +172,12 @@ impl Processes {
             }
         }
     }
+}
+
+/// The error is a sentence.
+fn start_guardian(command: Option<&GuardianCommand>) -> Result<Handle, String> {
+    let command = command.ok_or("this worker runs no processes")?;
+    Handle::start(command).map_err(|error| {
+        format!("this worker cannot start its guardian `{}`: {error}", command.program.display())
+    })
 }

@@ -20,7 +20,7 @@ pub(crate) struct Runner {
 }
 
 impl Runner {
-    pub(crate) fn new(guardian: GuardianCommand, functions: Functions, logs: LogSink) -> Runner {
+    pub(crate) fn new(guardian: Option<GuardianCommand>, functions: Functions, logs: LogSink) -> Runner {
         Runner {
             processes: Processes::new(guardian, logs),
             calls: Calls::new(functions),
@@ -32,7 +32,7 @@ impl Runner {
     pub(crate) fn start(&mut self, attempt: &Attempt, run: RunId, deadline: Moment, grace: Span) {
         let lease = attempt.lease;
         let started = order::read(&attempt.order).and_then(|work| match work {
-            Work::Call { function, input } => self.calls.start(lease, &function, input),
+            Work::Call { function, input } => self.calls.start(attempt, run, grace, &function, input),
             Work::Order(Order::Run { argv, mut env, cwd }) => {
                 env.extend(identity(attempt, run));
                 self.processes.start(lease, ProcessOrder { run, argv, env, cwd, deadline, grace });
@@ -52,6 +52,12 @@ impl Runner {
     pub(crate) fn stop(&self, lease: Lease) {
         self.processes.stop(lease);
         self.calls.stop(lease);
+    }
+
+    /// Its lease is over: a function has no grace any more, a process the one it was given at its start.
+    pub(crate) fn abandon(&self, lease: Lease) {
+        self.processes.stop(lease);
+        self.calls.abandon(lease);
     }
 
     /// The next attempt that ends; waits for ever if there is none. May be dropped and called again.

@@ -29,19 +29,20 @@ pub struct Settings {
     pub labels: Vec<Name>,
     /// From SIGTERM to SIGKILL; at most a third of an attempt's lease.
     pub grace: Span,
-    pub guardian: GuardianCommand,
+    /// How to start what guards processes. Whoever has none must not offer slots for them.
+    pub guardian: Option<GuardianCommand>,
     pub functions: Functions,
     pub logs: LogSink,
 }
 
 impl Settings {
-    /// One process a core, 256 functions, the default queue, no labels, no functions, no logs.
-    pub fn new(name: impl Into<Name>, incarnation: u64, guardian: GuardianCommand) -> Settings {
+    /// One process a core if they can be guarded, 256 functions, the default queue, no labels, no functions, no logs.
+    pub fn new(name: impl Into<Name>, incarnation: u64, guardian: Option<GuardianCommand>) -> Settings {
         let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
         Settings {
             name: name.into(),
             incarnation,
-            slots: Slots { process: cores, io: 256 },
+            slots: Slots { process: if guardian.is_some() { cores } else { 0 }, io: 256 },
             queues: vec![Name::new(Requirement::DEFAULT_QUEUE)],
             labels: Vec::new(),
             grace: GRACE,
@@ -241,7 +242,8 @@ impl Shell {
                     }
                 }
                 Action::Extend { lease, deadline } => self.runner.extend(lease, deadline),
-                Action::Stop { lease, .. } | Action::Abandon { lease } => self.runner.stop(lease),
+                Action::Stop { lease, .. } => self.runner.stop(lease),
+                Action::Abandon { lease } => self.runner.abandon(lease),
                 Action::Report { lease, outcome } => self.send(ToEngine::Report { lease, outcome }),
                 Action::Heartbeat(heartbeat) => {
                     self.runs.retain(|lease, _| heartbeat.has.contains(lease));

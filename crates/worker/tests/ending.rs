@@ -5,10 +5,12 @@ mod support;
 use serde_json::json;
 use support::engine::Heard;
 use support::{Bench, Witness, bench, error, output, run, script, within};
-use tidegate_core::ids::Name;
+use tidegate_core::ids::{Name, RunId};
 use tidegate_core::protocol::{Lease, Outcome, Payload};
 use tidegate_core::time::Span;
-use tidegate_worker::{WorkerError, order};
+use tidegate_worker::functions::BoxFuture;
+use tidegate_worker::{Ctx, WorkerError, order};
+use tokio::sync::mpsc;
 
 /// A leader and a grandchild that both ignore SIGTERM and hold the witness open.
 const STUBBORN: &str = "exec 9>$FIFO; trap '' TERM; sh -c 'trap \"\" TERM; echo up >&9; while :; do sleep 1000; done' & wait; wait";
@@ -72,7 +74,7 @@ async fn without_renewals_it_is_gone_before_the_lease_ends_and_nothing_is_report
 #[tokio::test(flavor = "multi_thread")]
 async fn shutting_down_hands_back_what_it_stopped_and_leaves() {
     let mut bench = bench(|settings| {
-        settings.functions.register("wait", |_| std::future::pending());
+        settings.functions.register("wait", |_, _| std::future::pending());
     });
     let witness = Witness::new();
     let process = bench.engine.hand_out(script(STUBBORN, &witness));
@@ -107,7 +109,7 @@ async fn a_draining_worker_finishes_what_it_has_and_hands_back_the_rest() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_engine_that_goes_away_takes_everything_with_it() {
     let (link, end) = tidegate_worker::link();
-    let settings = tidegate_worker::Settings::new("w", 1, support::guardian());
+    let settings = tidegate_worker::Settings::new("w", 1, Some(support::guardian()));
     let worker = tokio::spawn(tidegate_worker::Worker::new(settings).run(link));
     let witness = Witness::new();
     let mut engine = support::engine::Engine::new(end);
@@ -121,9 +123,9 @@ async fn an_engine_that_goes_away_takes_everything_with_it() {
 #[tokio::test(flavor = "multi_thread")]
 async fn functions_succeed_fail_panic_and_stop() {
     let mut bench = bench(|settings| {
-        settings.functions.register("echo", async |input| Outcome::Succeeded(input));
-        settings.functions.register("panic", async |_| panic!("oh no"));
-        settings.functions.register("wait", |_| std::future::pending());
+        settings.functions.register("echo", async |_, input| Outcome::Succeeded(input));
+        settings.functions.register("panic", |_, _| -> std::future::Ready<Outcome> { panic!("oh no") });
+        settings.functions.register("wait", |_, _| std::future::pending());
     });
     let call = |name: &str| order::call(&Name::new(name), &Payload::new("[1]"));
     let lease = bench.engine.hand_out(call("echo"));
@@ -136,4 +138,57 @@ async fn functions_succeed_fail_panic_and_stop() {
     let lease = bench.engine.hand_out(call("wait"));
     bench.engine.stop(lease);
     assert_eq!(within(bench.engine.outcome(lease)).await, Outcome::Stopped);
+}
+
+/// Says when it would hear that it is to stop, waits for that, and then does as it likes.
+fn heeding<R>(
+    listens: &mpsc::UnboundedSender<()>,
+    then: fn() -> R,
+) -> impl Fn(Ctx, Payload) -> BoxFuture<Outcome> + use<R>
+where
+    R: Future<Output = Outcome> + Send + 'static,
+{
+    let listens = listens.clone();
+    move |ctx, _| {
+        let listens = listens.clone();
+        Box::pin(async move {
+            assert!(!ctx.is_cancelled());
+            listens.send(()).unwrap();
+            ctx.cancelled().await;
+            then().await
+        })
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_function_that_listens_may_end_by_itself_and_is_dropped_if_it_does_not() {
+    let (tell, mut listens) = mpsc::unbounded_channel();
+    let mut bench = bench(|settings| {
+        let orderly = || std::future::ready(Outcome::Succeeded(Payload::new("1")));
+        settings.functions.register("orderly", heeding(&tell, orderly));
+        settings.functions.register("stubborn", heeding(&tell, std::future::pending));
+    });
+    for (name, outcome) in
+        [("orderly", Outcome::Succeeded(Payload::new("1"))), ("stubborn", Outcome::Stopped)]
+    {
+        let lease = bench.engine.hand_out(order::call(&Name::new(name), &Payload::null()));
+        within(listens.recv()).await.unwrap();
+        bench.engine.stop(lease);
+        assert_eq!(within(bench.engine.outcome(lease)).await, outcome, "{name}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_function_knows_its_attempt() {
+    let mut bench = bench(|settings| {
+        settings.functions.register("tell", async |ctx: Ctx, _| {
+            let key = ctx.idempotency_key();
+            let told = json!([ctx.run(), ctx.task(), ctx.attempt(), ctx.epoch(), key, ctx.is_cancelled()]);
+            Outcome::Succeeded(Payload::new(told.to_string()))
+        });
+    });
+    let lease = bench.engine.hand_out(order::call(&Name::new("tell"), &Payload::null()));
+    let told = output(within(bench.engine.outcome(lease)).await);
+    let key = "run_00000000000000000000000001/1";
+    assert_eq!(told, json!([RunId(1), lease.task, 1, lease.epoch, key, false]));
 }

@@ -6,6 +6,7 @@ use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use serde_json::json;
 use std::process::Child;
 use support::{Witness, bench, error, output, run, script, within, worker_process};
+use tidegate_worker::GuardianCommand;
 
 /// Says who its guardian is, then holds the witness open together with a child of its own, whatever it is asked.
 const STUBBORN: &str = "exec 9>$FIFO; trap '' TERM INT HUP; \
@@ -73,10 +74,11 @@ async fn a_guardian_that_dies_fails_its_attempts_and_is_replaced() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_guardian_that_cannot_be_started_or_is_something_else_fails_the_attempt() {
-    let mut nothing = bench(|settings| settings.guardian.program = "/nowhere/tidegate".into());
+    let guardian = |program: &str| Some(GuardianCommand { program: program.into(), args: Vec::new() });
+    let mut nothing = bench(|settings| settings.guardian = guardian("/nowhere/tidegate"));
     let message = error(nothing.run(json!({ "argv": ["true"] })).await);
     assert!(message.starts_with("this worker cannot start its guardian `/nowhere/tidegate`: "), "{message}");
-    let mut echo = bench(|settings| settings.guardian.program = "/bin/echo".into());
+    let mut echo = bench(|settings| settings.guardian = guardian("/bin/echo"));
     let lease = echo.engine.hand_out(run(json!({ "argv": ["true"] })));
     let message = error(within(echo.engine.outcome(lease)).await);
     assert_eq!(message, "the guardian of its process died, so the process was killed");

@@ -6,9 +6,7 @@ use tidegate_core::admission::{Skills, SlotCounts};
 use tidegate_core::ids::Name;
 use tidegate_core::protocol::{Answer, Command, Finish, Join, Leave};
 use tidegate_engine::{Delivery, Engine};
-use tidegate_worker::{
-    Control, EngineEnd, Functions, GuardianCommand, Settings, ToEngine, ToWorker, Worker, clock,
-};
+use tidegate_worker::{Control, EngineEnd, Functions, Settings, ToEngine, ToWorker, Worker, clock};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
@@ -30,10 +28,8 @@ impl Hired {
     pub(super) async fn new(engine: &Engine, number: u32, slots: u32, functions: Functions) -> Hired {
         let name = Name::new(format!("worker-{number}"));
         let incarnation = incarnation();
-        // It is never asked to start a process.
-        let guardian = GuardianCommand { program: "true".into(), args: Vec::new() };
-        let mut settings = Settings::new(name.clone(), incarnation, guardian);
-        settings.slots = tidegate_worker::Slots { process: 0, io: slots };
+        let mut settings = Settings::new(name.clone(), incarnation, None);
+        settings.slots.io = slots;
         settings.functions = functions;
         let worker = Worker::new(settings);
         let control = worker.control();

@@ -51,7 +51,7 @@ pub struct Bench {
 
 /// A worker in this process, with an engine that hands out what the test says.
 pub fn bench(change: impl FnOnce(&mut Settings)) -> Bench {
-    let mut settings = Settings::new("bench", 1, guardian());
+    let mut settings = Settings::new("bench", 1, Some(guardian()));
     settings.grace = Span::millis(200);
     change(&mut settings);
     let (link, end) = link();
