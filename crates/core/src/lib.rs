@@ -30,6 +30,7 @@ pub mod planted;
 mod progress;
 pub mod protocol;
 pub mod state;
+pub mod suggest;
 #[cfg(test)]
 mod testkit;
 pub mod time;

@@ -20,7 +20,6 @@ pub mod evaluate;
 mod problem;
 mod source;
 pub mod submit;
-mod suggest;
 mod template;
 mod yaml;
 

@@ -2,13 +2,13 @@
 
 use crate::evaluate::Renderer;
 use crate::problem::quoted;
-use crate::suggest::nearest;
 use crate::yaml::json_kind;
 use serde_json::{Map, Value as Json};
 use std::fmt;
 use thiserror::Error;
 use tidegate_core::ids::Name;
 use tidegate_core::model::{Flow, Input, InputType, PRIORITIES};
+use tidegate_core::suggest::nearest;
 
 /// A run, ready to be submitted.
 #[derive(Clone, PartialEq, Debug)]

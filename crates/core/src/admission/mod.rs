@@ -10,6 +10,7 @@
 mod checks;
 mod class;
 mod limit;
+mod limit_name;
 mod lines;
 mod quota;
 mod rank;
@@ -22,6 +23,7 @@ mod walk;
 
 pub use class::{Class, ClassId, Demand, Place};
 pub use limit::{Gauge, Level, Limit, LimitId, LimitKey};
+pub use limit_name::BadLimitName;
 pub use quota::Quota;
 pub use rank::Rank;
 pub use rate::Rate;

@@ -5,7 +5,7 @@ use crate::admission::LimitKey;
 use crate::protocol::LimitValue;
 use crate::state::State;
 use crate::time::{Moment, Span};
-use std::fmt::Write;
+use std::fmt::{self, Write};
 
 /// Holders named one by one; the rest are counted.
 const HOLDERS_SHOWN: usize = 4;
@@ -21,6 +21,12 @@ pub fn render(explanation: &Explanation) -> String {
         out.push_str(&expectation(explanation));
     }
     out
+}
+
+impl fmt::Display for Explanation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&render(self))
+    }
 }
 
 /// What it waits for, in a few words; nothing if it runs.

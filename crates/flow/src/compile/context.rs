@@ -4,12 +4,12 @@ use crate::diagnostics::Diagnostics;
 use crate::duration::parse_duration;
 use crate::problem::{Problem, quoted};
 use crate::source::{Source, Span};
-use crate::suggest::nearest;
 use crate::yaml::{Entry, Node, Value};
 use serde_json::Value as Json;
 use std::ops::RangeInclusive;
 use tidegate_core::ids::Name;
 use tidegate_core::model::Origin;
+use tidegate_core::suggest::nearest;
 use tidegate_core::time;
 
 /// The file that is being compiled, and what was wrong so far.

@@ -3,9 +3,9 @@
 use super::engine::environment;
 use super::{Reference, Scan, is_template, scan, single_expression};
 use crate::problem::{Problem, quoted};
-use crate::suggest::nearest;
 use minijinja::ErrorKind;
 use std::collections::HashMap;
+use tidegate_core::suggest::nearest;
 
 /// `{% for %}` deeper than this could multiply what it is given beyond all bounds.
 const MAX_FOR: usize = 4;

@@ -1,7 +1,7 @@
 //! "Did you mean": the known word nearest to the one that was written.
 
 /// The nearest of `known`, if it is near enough to be what was meant.
-pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
+pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
     // A word longer than any name is not a slip of the finger, and comparing it would cost time.
     if word.is_empty() || word.len() > 100 {
         return None;
