@@ -6,7 +6,8 @@ use tidegate_core::model::{Action, Flow, Order};
 use tidegate_core::protocol::{Evaluation, Payload, Rendered};
 use tidegate_core::time::Moment;
 use tidegate_flow::evaluate::{
-    Callee, Needed, Part, Scope, StepResult, evaluate_items, evaluate_outputs, evaluate_step, steps_needed,
+    Callee, Needed, Part, Scope, StepResult, evaluate_items, evaluate_job, evaluate_outputs, evaluate_step,
+    steps_needed,
 };
 use tidegate_flow::parse;
 
@@ -255,4 +256,26 @@ fn only_what_is_needed_is_asked_for() {
         [Needed { step: 0, output: false }, Needed { step: 1, output: true }]
     );
     assert_eq!(steps_needed(&flow, Part::Step(9)), []);
+}
+
+#[test]
+fn a_job_is_checked_and_keyed_like_a_step_that_calls_the_action() {
+    let text = "action: mail\ninputs: { to: { type: string, required: true } }\nkey: '{{ inputs.to }}'\n";
+    let mail = parse("mail.yaml", text).unwrap().actions.remove(0);
+    let rendered = evaluate_job(&mail, json!({ "to": "ada" })).unwrap();
+    assert_eq!(rendered.key.as_ref().map(|key| key.as_str()), Some("ada"));
+    let order = json!({ "call": { "function": "mail", "input": { "to": "ada" } } });
+    assert_eq!(json_of(&rendered.order), order);
+    assert_eq!(evaluate_job(&mail, json!({})), Err("input `to` is required".to_owned()));
+}
+
+#[test]
+fn a_function_that_declares_no_inputs_takes_anything_and_a_process_nothing() {
+    let function = parse("a.yaml", "action: open\n").unwrap().actions.remove(0);
+    for input in [json!([1, 2]), json!({ "any": "thing" }), json!(null)] {
+        let rendered = evaluate_job(&function, input.clone()).unwrap();
+        assert_eq!(json_of(&rendered.order)["call"]["input"], input);
+    }
+    let process = parse("a.yaml", "action: closed\nrun: [ls]\n").unwrap().actions.remove(0);
+    assert_eq!(evaluate_job(&process, json!({ "any": 1 })), Err("there is no input `any`".to_owned()));
 }
