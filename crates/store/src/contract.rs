@@ -96,9 +96,11 @@ pub enum Sought {
     Id(RunId),
     /// An idempotency key.
     Key(Name),
+    /// A node of it: the root itself, or anything below it.
+    Part(NodeId),
 }
 
-/// What was accepted under an id or key. If there were several, it is the latest.
+/// What was accepted: a root. If there were several under a key, it is the latest.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Found {
     pub node: NodeId,
@@ -150,7 +152,7 @@ pub struct Ended {
 pub trait Reads: Send {
     fn load(&mut self) -> Result<Loaded, StoreError>;
 
-    /// What was accepted under each id or key, ended or not, in the order in which it is asked.
+    /// What was accepted under each id or key, or around each node, ended or not, in the order in which it is asked.
     fn find(&mut self, sought: &[Sought]) -> Result<Vec<Option<Found>>, StoreError>;
 
     /// The payload of a node (a job's or step's order, a run's inputs, a loop's list) or the order of an item.

@@ -56,14 +56,20 @@ impl Tables {
     }
 
     pub fn find(&self, sought: &Sought) -> Option<Found> {
-        let is_it = |body: &Body| match sought {
-            Sought::Id(id) => identity::id(body) == Some(*id),
-            Sought::Key(key) => {
-                identity::idempotency(body).is_some_and(|idempotency| idempotency.key == *key)
-            }
+        let newest = |is_it: &dyn Fn(&Body) -> bool| {
+            let (&node, task) = self.tasks.iter().rev().find(|(_, task)| is_it(&task.row.body))?;
+            identity::found(node, &task.row.body)
         };
-        let (&node, task) = self.tasks.iter().rev().find(|(_, task)| is_it(&task.row.body))?;
-        identity::found(node, &task.row.body)
+        match sought {
+            Sought::Id(id) => newest(&|body| identity::id(body) == Some(*id)),
+            Sought::Key(key) => {
+                newest(&|body| identity::idempotency(body).is_some_and(|known| known.key == *key))
+            }
+            Sought::Part(node) => {
+                let row = &self.tasks.get(node)?.row;
+                identity::found(*node, &row.body).or_else(|| self.find(&Sought::Part(row.parent?)))
+            }
+        }
     }
 
     pub fn payload(&self, task: TaskId) -> Option<Payload> {

@@ -52,6 +52,9 @@ fn find_one(connection: &Connection, sought: &Sought) -> rusqlite::Result<Option
         Sought::Key(key) => {
             connection.prepare_cached(sql!("task_find_key"))?.query_row([key.as_str()], read).optional()
         }
+        Sought::Part(node) => {
+            connection.prepare_cached(sql!("task_find_part"))?.query_row([signed(node.0)], read).optional()
+        }
     }
 }
 

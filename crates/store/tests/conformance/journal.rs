@@ -2,10 +2,10 @@
 
 use super::Backend;
 use super::ledger::Ledger;
-use super::samples::{JOB, RUN, add, ended, granted, job, run, step};
+use super::samples::{JOB, RUN, STEP, add, ended, granted, job, run, step};
 use std::time::Duration;
 use tidegate_core::ids::{Name, NodeId, RunId, TaskId};
-use tidegate_core::protocol::{Body, Idempotency, NodeRow, StepKind, Write};
+use tidegate_core::protocol::{Body, Idempotency, NodeRow, RunBody, StepKind, Write};
 use tidegate_core::state::State;
 use tidegate_store::{Commit, Contact, Entry, Found, KEPT_ENTRIES, Leader, Reads, Sought, Store};
 
@@ -87,6 +87,23 @@ pub fn what_was_accepted_is_found_by_id_and_by_key<B: Backend>() {
     ledger.write([with_key(30, 30, "once", 6)]);
     let latest = Found { node: NodeId(30), id: RunId(30), content: Some(6) };
     assert_eq!(ledger.store.find(&[key("once")]).unwrap(), [Some(latest)], "the latest of several");
+}
+
+pub fn what_was_accepted_is_found_by_its_parts<B: Backend>() {
+    let mut ledger = Ledger::<B>::open();
+    let inner = match run().body {
+        Body::Run(body) => Body::Run(RunBody { id: None, depth: 1, ..body }),
+        other => other,
+    };
+    let inside = NodeRow { node: NodeId(20), parent: Some(STEP), body: inner, ..run() };
+    ledger.write([add(job()), add(run()), add(step(StepKind::SubFlow)), add(inside)]);
+    let of_job = Found { node: JOB, id: RunId(u128::MAX - 5), content: Some(u64::MAX) };
+    let of_run = Found { node: RUN, id: RunId(1), content: None };
+    let sought = [NodeId(20), JOB, NodeId(99), STEP, RUN].map(Sought::Part);
+    let found = [Some(of_run), Some(of_job), None, Some(of_run), Some(of_run)];
+    assert_eq!(ledger.store.find(&sought).unwrap(), found);
+    ledger.write([20, 11, 10, 3].map(|node| ended(TaskId::node(NodeId(node)), State::Succeeded, None)));
+    assert_eq!(ledger.store.find(&sought).unwrap(), found, "open or ended");
 }
 
 pub fn who_leads_is_known<B: Backend>() {

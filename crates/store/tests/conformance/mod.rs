@@ -77,6 +77,7 @@ macro_rules! conformance {
                 an_entry_is_reached_once_it_is_there,
                 the_last_digest_is_loaded,
                 what_was_accepted_is_found_by_id_and_by_key,
+                what_was_accepted_is_found_by_its_parts,
                 who_leads_is_known,
             }
             mailbox {
