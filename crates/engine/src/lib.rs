@@ -2,10 +2,11 @@
 //!
 //! [`Writer`] and [`Server`] are step functions: inputs and the time go in, things to do come out. They do no I/O
 //! and start no threads, so that the simulator steps the very code that runs in production; [`shell`] is the thin
-//! layer that performs what they ask for.
+//! layer that performs what they ask for. [`events`] tells what was made durable to whoever follows.
 
 pub mod clock;
 pub mod cluster;
+pub mod events;
 pub mod server;
 pub mod shell;
 pub mod writer;
