@@ -5,8 +5,7 @@ use anstyle::{AnsiColor, Style};
 use std::fmt;
 use std::path::Path;
 use std::process::ExitCode;
-use tidegate::LocalError;
-use tidegate_engine::EngineError;
+use tidegate::Error;
 use tidegate_flow::Diagnostics;
 use tidegate_store::StoreError;
 
@@ -99,12 +98,11 @@ impl Failure {
         failure.at(path.display())
     }
 
-    pub fn local(error: &LocalError, path: &Path) -> Failure {
+    pub fn engine(error: &Error, path: &Path) -> Failure {
         match error {
-            LocalError::Store(error) => Failure::store(error, path),
-            LocalError::Engine(EngineError::Outage(error)) => Failure::store(error, path),
-            LocalError::Engine(error) => Failure::new("engine", error.to_string()).at(path.display()),
-            LocalError::Refused(refusal) => Failure::new("refused", refusal.to_string()).exit(Exit::Refused),
+            Error::Store(error) | Error::Outage(error) => Failure::store(error, path),
+            Error::Refused(refusal) => Failure::new("refused", refusal.to_string()).exit(Exit::Refused),
+            error => Failure::new("engine", error.to_string()).at(path.display()),
         }
     }
 

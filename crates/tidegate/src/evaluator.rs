@@ -3,6 +3,7 @@
 use serde_json::{Value as Json, json};
 use std::collections::BTreeMap;
 use tidegate_core::ids::{Name, TaskId};
+use tidegate_core::model::{Action, ActionWork};
 use tidegate_core::protocol::{Evaluation, Payload, Question, Rendered, Submission};
 use tidegate_core::state::State;
 use tidegate_core::time::Moment;
@@ -50,6 +51,10 @@ impl Evaluate for Evaluator {
                 let what = Submission::Run { flow: flow.name.clone(), key: ready.key, inputs };
                 Ok(Prepared { what, tags: ready.tags })
             }
+            // Nothing is to be checked or rendered, so the input is not even read.
+            Definition::Action(action) if takes_anything(action) => {
+                Ok(Prepared::job(name, None, call(name, input)))
+            }
             Definition::Action(action) => {
                 let Rendered { order, key } = evaluate_job(action, given())?;
                 Ok(Prepared::job(name, key, order))
@@ -57,6 +62,10 @@ impl Evaluate for Evaluator {
             Definition::Unknown => Ok(Prepared::job(name, None, call(name, input))),
         }
     }
+}
+
+fn takes_anything(action: &Action) -> bool {
+    action.work == ActionWork::Function && action.inputs.is_empty() && action.key.is_none()
 }
 
 fn scope(asked: &Asked, part: Part, store: &mut dyn Reads) -> Result<Scope, StoreError> {
@@ -98,7 +107,7 @@ fn step_result(
 }
 
 /// `{items: [{state, output, error, attempts}], done, failed}`, in item order.
-pub(crate) fn loop_output(task: TaskId, store: &mut dyn Reads) -> Result<Json, StoreError> {
+fn loop_output(task: TaskId, store: &mut dyn Reads) -> Result<Json, StoreError> {
     let items = store.ended_items(task.node, 0, u32::MAX)?;
     let count = |wanted: fn(State) -> bool| items.iter().filter(|(_, ended)| wanted(ended.state)).count();
     let done = count(|state| state == State::Succeeded);
@@ -116,7 +125,7 @@ fn item_output(ended: &Ended) -> Json {
     })
 }
 
-pub(crate) fn json(payload: Option<&Payload>) -> Json {
+fn json(payload: Option<&Payload>) -> Json {
     payload.and_then(|payload| serde_json::from_slice(payload.bytes()).ok()).unwrap_or(Json::Null)
 }
 

@@ -1,9 +1,49 @@
-//! Tidegate inside a program: an engine over an embedded store, and a worker beside it.
+//! Tidegate inside a program: durable jobs and flows, with limits that hold and waits that can be explained.
+//!
+//! - [`Tidegate`]: an engine over a store; defines actions and flows, submits, works
+//! - [`ActionBuilder`]: the limits of an action; [`Ctx`]: what its function knows about an attempt
+//! - [`Submit`], [`Run`], [`Ending`]: something to be done, and what becomes of it
+//! - [`Work`], [`Working`]: the slots of this process
+//! - [`Limits`]: limits that change while everything runs
+//! - [`Events`]: what happens, for who wants to follow; [`Happening`]: the catalogue
+//! - [`Error`]: what can go wrong, by what to do about it
+//!
+//! Functions run at least once: a process that dies in the middle leaves its attempt to another one. Whatever they do
+//! outside is made safe with [`Ctx::idempotency_key`] and [`Ctx::epoch`].
+#![deny(missing_docs)]
 
+mod action;
+mod ends;
+mod error;
 mod evaluator;
+mod events;
 mod forward;
-mod local;
+mod limits;
+mod registry;
+mod run;
+mod store;
+mod submit;
+mod tidegate;
+mod work;
 
-pub use local::{Local, LocalError, Options};
-pub use tidegate_core as core;
-pub use tidegate_flow as flow;
+pub use action::ActionBuilder;
+pub use error::Error;
+pub use events::Events;
+pub use limits::{Limits, SetLimit};
+pub use run::{Ending, Run};
+pub use submit::Submit;
+pub use tidegate::Tidegate;
+pub use work::{Work, Working};
+
+pub use tidegate_core::Lost;
+pub use tidegate_core::admission::{BadLimitName, LimitKey};
+pub use tidegate_core::explain::Explanation;
+pub use tidegate_core::ids::{Epoch, Name, RunId, TaskId};
+pub use tidegate_core::model::{Backoff, QuotaPolicy, QuotaWindow, RatePolicy, WhenBusy, WhenExhausted};
+pub use tidegate_core::protocol::{LimitValue, Refusal};
+pub use tidegate_core::state::State;
+pub use tidegate_core::time::Moment;
+pub use tidegate_engine::events::{BadPosition, Event, Happening, Position};
+pub use tidegate_flow::{Diagnostics, Document};
+pub use tidegate_store::StoreError;
+pub use tidegate_worker::{Ctx, GuardianCommand, LogLine, LogSink, guardian};

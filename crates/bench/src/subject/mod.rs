@@ -13,14 +13,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
-use tidegate::{Local, LocalError, Options};
+use tidegate::{Document, Error, GuardianCommand, Tidegate, Working};
 use tidegate_core::ids::{RunId, TaskId};
 use tidegate_core::model::{Action, Flow, LimitsDocument};
-use tidegate_core::protocol::{Answer, Declare, Payload, Submission, Submit};
+use tidegate_core::protocol::{Answer, Payload, Submission, Submit};
 use tidegate_core::state::State;
 use tidegate_engine::Engine;
-use tidegate_store::{Ended, StoreError};
-use tidegate_worker::{Functions, GuardianCommand, logs};
+use tidegate_store::{Ended, Reads, SqliteReader, SqliteStore, StoreError};
+use tidegate_worker::Functions;
 use tokio::sync::Mutex;
 use workers::Hired;
 
@@ -48,8 +48,11 @@ pub struct Staff {
 
 pub struct Subject {
     engine: Engine,
-    /// Whose reader is for one at a time.
-    local: Mutex<Local>,
+    tide: Tidegate,
+    /// Of processes.
+    working: Mutex<Working>,
+    /// For one at a time.
+    reader: Mutex<SqliteReader>,
     history: History,
     hired: Mutex<Vec<Hired>>,
 }
@@ -58,11 +61,14 @@ impl Subject {
     /// Tidegate in this process, over a SQLite file in this folder. It works on nothing but processes yet.
     pub async fn embedded(folder: &Path, setting: Setting) -> Result<Subject> {
         let path = folder.join("store.db");
-        let local = open(&path).await?;
+        let tide = open(&path).await?;
         let Setting { actions, flows, limits } = setting;
-        local.declare(Declare { flows, actions, limits: Some(limits) }).await?;
-        let (engine, history) = (local.engine.clone(), History::of_sqlite(&path)?);
-        Ok(Subject { engine, local: Mutex::new(local), history, hired: Mutex::default() })
+        tide.define(Document { flows, actions, limits: Some(limits) });
+        let guardian = GuardianCommand { program: std::env::current_exe()?, args: vec![GUARDIAN.to_owned()] };
+        let working = Mutex::new(tide.work(0).processes(guardian).start().await?);
+        let reader = Mutex::new(SqliteStore::open_reader(&path)?);
+        let (engine, history) = (tide.engine().clone(), History::of_sqlite(&path)?);
+        Ok(Subject { engine, tide, working, reader, history, hired: Mutex::default() })
     }
 
     /// From now on functions are called.
@@ -140,7 +146,7 @@ impl Subject {
     }
 
     async fn ended(&self, task: TaskId) -> Result<Option<Ended>> {
-        Ok(self.local.lock().await.ended(task)?)
+        Ok(self.reader.lock().await.ended(task)?)
     }
 
     /// Until the history holds everything that was submitted.
@@ -161,7 +167,8 @@ impl Subject {
         for hired in subject.hired.into_inner() {
             hired.leave().await;
         }
-        subject.local.into_inner().shut_down().await;
+        subject.working.into_inner().stop().await?;
+        subject.tide.close().await;
         Ok(())
     }
 }
@@ -169,17 +176,12 @@ impl Subject {
 /// How long a store that was given up may stay locked: its engine lets go of it after it has told that it ends.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-async fn open(path: &Path) -> Result<Local> {
+async fn open(path: &Path) -> Result<Tidegate> {
+    let address = format!("sqlite:{}", path.display());
     let begin = Instant::now();
     loop {
-        let options = Options {
-            guardian: GuardianCommand { program: std::env::current_exe()?, args: vec![GUARDIAN.to_owned()] },
-            logs: logs::discard(),
-            functions: Functions::default(),
-            slots: None,
-        };
-        match Local::open(path, options).await {
-            Err(LocalError::Store(StoreError::InUse(_))) if begin.elapsed() < PATIENCE => {
+        match Tidegate::open(&address).await {
+            Err(Error::Store(StoreError::InUse(_))) if begin.elapsed() < PATIENCE => {
                 tokio::task::yield_now().await;
             }
             opened => return Ok(opened?),

@@ -1,6 +1,7 @@
 //! `tidegate run`: an engine and a worker in this process, one run submitted to them, and a picture of it.
 //!
 //! - [`prepare`]: from a file and arguments to something to submit; [`leftover`]: what was left open
+//! - [`local`]: the engine and worker of this process
 //! - [`view`]: what is known of the run, kept up to date by [`apply`]; [`event`]: what there is to tell
 //! - [`tree`]: the picture; [`screen`]: where it is painted; [`show`]: which of the ways to tell is used
 //! - [`backlog`]: what was written and has not been shown yet
@@ -11,6 +12,7 @@ mod backlog;
 mod event;
 mod interrupts;
 mod leftover;
+mod local;
 mod prepare;
 mod screen;
 mod show;
@@ -27,16 +29,16 @@ use backlog::Backlog;
 use event::state_of;
 use interrupts::Interrupts;
 use leftover::OpenRun;
+use local::Local;
 use prepare::Prepared;
-use serde_json::Value as Json;
+use serde_json::{Map, Value as Json};
 use show::Show;
-use std::path::Path;
 use std::sync::Arc;
-use tidegate::{Local, LocalError, Options};
+use tidegate::Error;
 use tidegate_core::ids::{RunId, TaskId};
-use tidegate_core::protocol::Refusal;
+use tidegate_core::protocol::{Payload, Refusal};
 use tidegate_core::state::State;
-use tidegate_worker::{Functions, GuardianCommand};
+use tidegate_store::Reads;
 use view::View;
 use watch::{Watch, Watched};
 
@@ -48,9 +50,8 @@ pub async fn run(options: args::Run, quiet: bool) -> Result<Exit, Failure> {
     let mut interrupts = Interrupts::listen()?;
     let store = options.store.path.as_path();
     let backlog = Arc::new(Backlog::default());
-    let mut local = open(store, options.slots, backlog.clone()).await?;
-    let failed = |error| Failure::local(&error, store);
-    let entries = local.take_entries();
+    let mut local = Local::open(store, options.slots, backlog.clone()).await?;
+    let entries = local.tide.engine().subscribe();
     let begun = tokio::select! {
         begun = begin(target, &mut local, &options, quiet) => begun?,
         () = interrupts.next() => return Ok(Exit::Interrupted),
@@ -59,23 +60,23 @@ pub async fn run(options: args::Run, quiet: bool) -> Result<Exit, Failure> {
     let node = view.root;
     backlog.keep_only(id);
     let show = Show::choose(quiet, &flow, id);
-    let (told, outage) = (Default::default(), local.engine.outage());
+    let (told, outage) = (Default::default(), local.tide.engine().outage());
     let (behind, end_unheard) = (false, false);
     let watch =
         Watch { view, show, entries, backlog, store: &options.store, told, outage, behind, end_unheard };
     let watched = watch.until_ended(&mut local, &mut interrupts).await?;
-    let ended = local.ended(TaskId::node(node)).map_err(failed)?;
-    let output = local.output(TaskId::node(node), false).map_err(failed)?;
+    let ended = local.reader.ended(TaskId::node(node)).map_err(|error| Failure::store(&error, store))?;
     // Others' work is handed back now; who cannot wait for that interrupts again.
     tokio::select! {
         () = local.shut_down() => {}
         () = interrupts.next() => return Ok(Exit::Interrupted),
     }
     let Watched { state, interrupted } = watched;
+    let (output, error) = ended.map(|ended| (ended.output, ended.error)).unwrap_or_default();
     if state == State::Succeeded {
-        outputs(&output, options.output)?;
+        outputs(output.as_ref(), options.output)?;
     }
-    conclude(id, state, ended.and_then(|ended| ended.error), interrupted)
+    conclude(id, state, error, interrupted)
 }
 
 /// What is to be watched to its end.
@@ -93,8 +94,8 @@ async fn begin(
     options: &args::Run,
     quiet: bool,
 ) -> Result<OpenRun, Failure> {
-    let failed = |error| Failure::local(&error, &options.store.path);
-    let snapshot = local.snapshot().map_err(failed)?;
+    let path = &options.store.path;
+    let snapshot = local.reader.load().map_err(|error| Failure::store(&error, path))?.snapshot;
     let mut others: Vec<RunId> = leftover::open_runs(&snapshot).map(|(id, _, _)| id).collect();
     if let Target::Left(left) = &target {
         others.retain(|id| *id != left.id);
@@ -103,38 +104,24 @@ async fn begin(
     if !quiet && !others.is_empty() {
         say(format!("note: {} not finished; `{resume}` finishes the newest", unfinished(&others)));
     }
-    let prepared = match target {
+    let Prepared { document, flow, inputs } = match target {
         Target::New(prepared) => *prepared,
         Target::Left(left) => return Ok(*left),
     };
-    let Prepared { declare, flows, flow, submission, tags } = prepared;
-    local.declare(declare).await.map_err(failed)?;
-    let submitted = local.submit(submission, tags, options.priority).await;
-    let (id, node) = submitted.map_err(|error| match (&error, others.as_slice()) {
-        (LocalError::Refused(Refusal::Busy { .. }), [.., newest]) => {
-            failed(error).help(format!("{newest} was left open in this store; `{resume}` finishes it"))
+    let flows = document.flows.clone();
+    local.tide.define(document);
+    let submit = local.tide.submit(flow.name.clone(), &inputs).priority(options.priority);
+    let submit = options.tag.iter().fold(submit, |submit, (tag, value)| submit.tag(&**tag, &**value));
+    let run = submit.await.map_err(|error| {
+        let failure = Failure::engine(&error, path);
+        match (&error, others.as_slice()) {
+            (Error::Refused(Refusal::Busy { .. }), [.., newest]) => {
+                failure.help(format!("{newest} was left open in this store; `{resume}` finishes it"))
+            }
+            _ => failure,
         }
-        _ => failed(error),
     })?;
-    Ok(OpenRun { id, flow, view: View::new(&flows, node) })
-}
-
-async fn open(path: &Path, slots: Option<u32>, backlog: Arc<Backlog>) -> Result<Local, Failure> {
-    let unusable = |error: std::io::Error| {
-        Failure::new("store", format!("the store's directory cannot be made: {error}")).at(path.display())
-    };
-    if let Some(directory) = path.parent() {
-        std::fs::create_dir_all(directory).map_err(unusable)?;
-    }
-    let program = std::env::current_exe()
-        .map_err(|error| Failure::new("binary", format!("this very program cannot be found: {error}")))?;
-    let options = Options {
-        guardian: GuardianCommand { program, args: vec![args::GUARDIAN.to_owned()] },
-        logs: Arc::new(move |line| backlog.push(line)),
-        functions: Functions::default(),
-        slots,
-    };
-    Local::open(path, options).await.map_err(|error| Failure::local(&error, path))
+    Ok(OpenRun { id: run.id(), flow, view: View::new(&flows, run.task().node) })
 }
 
 fn unfinished(runs: &[RunId]) -> String {
@@ -146,8 +133,9 @@ fn unfinished(runs: &[RunId]) -> String {
 }
 
 /// The run's outputs on stdout.
-fn outputs(output: &Json, form: args::Output) -> Result<(), Failure> {
-    let values = output.as_object().cloned().unwrap_or_default();
+fn outputs(output: Option<&Payload>, form: args::Output) -> Result<(), Failure> {
+    let read = |output: &Payload| serde_json::from_slice::<Map<String, Json>>(output.bytes()).ok();
+    let values = output.and_then(read).unwrap_or_default();
     if form == args::Output::Json {
         return print(Json::Object(values));
     }

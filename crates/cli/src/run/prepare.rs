@@ -5,19 +5,15 @@ use crate::failure::{Exit, Failure};
 use crate::files::Source;
 use serde_json::{Map, Value as Json};
 use std::path::Path;
-use tidegate_core::ids::Name;
 use tidegate_core::model::Flow;
-use tidegate_core::protocol::{Declare, Payload, Submission};
 use tidegate_flow::Document;
 use tidegate_flow::submit::{Refused, inputs_from_text, submission};
 
 pub struct Prepared {
-    pub declare: Declare,
-    /// All flows of the file; one may run inside another.
-    pub flows: Vec<Flow>,
+    pub document: Document,
     pub flow: Flow,
-    pub submission: Submission,
-    pub tags: Vec<(Name, Name)>,
+    /// Checked.
+    pub inputs: Json,
 }
 
 impl Prepared {
@@ -26,19 +22,7 @@ impl Prepared {
         let flow = choose(&document.flows, file, options)?.clone();
         let given = inputs(&flow, options)?;
         let checked = submission(&flow, given).map_err(|refused| wrong_inputs(&refused, &flow, options))?;
-        let run = Submission::Run {
-            flow: flow.name.clone(),
-            key: checked.key,
-            inputs: Payload::new(checked.inputs.to_string()),
-        };
-        let mut tags = checked.tags;
-        for (tag, value) in &options.tag {
-            tags.retain(|(name, _)| name.as_str() != tag);
-            tags.push((Name::new(tag), Name::new(value)));
-        }
-        let flows = document.flows.clone();
-        let declare = Declare { flows: document.flows, actions: document.actions, limits: document.limits };
-        Ok(Prepared { declare, flows, flow, submission: run, tags })
+        Ok(Prepared { document, flow, inputs: checked.inputs })
     }
 }
 

@@ -6,6 +6,7 @@
 use super::backlog::{Backlog, Taken};
 use super::event::{Event, What};
 use super::interrupts::Interrupts;
+use super::local::Local;
 use super::show::{Show, waits};
 use super::view::View;
 use crate::args;
@@ -14,13 +15,12 @@ use crate::time::now;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
-use tidegate::{Local, LocalError};
 use tidegate_core::admission::LimitKey;
 use tidegate_core::explain::{Blocker, Explanation, brief};
 use tidegate_core::ids::{NodeId, TaskId};
 use tidegate_core::protocol::{Command, Write};
 use tidegate_core::state::State;
-use tidegate_store::{Entry, StoreError};
+use tidegate_store::{Entry, Reads, StoreError};
 use tokio::sync::broadcast::{self, error::RecvError};
 use tokio::sync::watch;
 use tokio::time::MissedTickBehavior;
@@ -111,10 +111,6 @@ impl Watch<'_> {
         TaskId::node(self.view.root)
     }
 
-    fn failed(&self, error: &LocalError) -> Failure {
-        Failure::local(error, &self.store.path)
-    }
-
     /// Shows what tasks wrote whose start was heard of: a quick one writes before its commit is told.
     fn show_lines(&mut self, most: usize, of: impl Fn(TaskId) -> bool) {
         for Taken { task, missed, lines } in
@@ -171,21 +167,21 @@ impl Watch<'_> {
     /// now is read later.
     fn catch_up(&mut self, local: &mut Local) -> Result<(), Failure> {
         match self.reload(local) {
-            Err(LocalError::Store(error)) if error.may_pass() => Ok(()),
-            result => result.map_err(|error| Failure::local(&error, &self.store.path)),
+            Err(error) if error.may_pass() => Ok(()),
+            result => result.map_err(|error| Failure::store(&error, &self.store.path)),
         }
     }
 
-    fn reload(&mut self, local: &mut Local) -> Result<(), LocalError> {
+    fn reload(&mut self, local: &mut Local) -> Result<(), StoreError> {
         let root = self.root();
-        let ended = local.ended(root)?;
+        let ended = local.reader.ended(root)?;
         // The first time its end is probably on its way here, with all that came before.
         let was_unheard = std::mem::replace(&mut self.end_unheard, ended.is_some());
         let ended = ended.filter(|_| was_unheard);
         if ended.is_none() && !self.behind {
             return Ok(());
         }
-        let snapshot = local.snapshot()?;
+        let snapshot = local.reader.load()?.snapshot;
         self.behind = false;
         self.view.reload(&snapshot);
         self.show_lines(LINES_AT_ONCE, |_| true);
@@ -199,7 +195,8 @@ impl Watch<'_> {
 
     /// The engine is gone: nothing more will be heard.
     fn abandoned(&self, local: &mut Local) -> Result<Failure, Failure> {
-        let ended = local.ended(self.root()).map_err(|error| self.failed(&error))?;
+        let ended =
+            local.reader.ended(self.root()).map_err(|error| Failure::store(&error, &self.store.path))?;
         Ok(match ended {
             Some(_) => Failure::new("engine", "the engine ended with the run"),
             None => Failure::new("engine", "the engine ended before the run did")
@@ -209,7 +206,7 @@ impl Watch<'_> {
     }
 
     fn cancel(&self, local: &Local) {
-        let engine = local.engine.clone();
+        let engine = local.tide.engine().clone();
         let root = self.root();
         // Its end is heard like that of any run; a run that has ended meanwhile needs no cancelling.
         tokio::spawn(async move { engine.outlast(Command::Cancel(root)).await });
@@ -243,7 +240,7 @@ impl Watch<'_> {
         if tasks.is_empty() || !self.show.asks() {
             return;
         }
-        let explained = local.engine.read(move |core, now| {
+        let explained = local.tide.engine().read(move |core, now| {
             let explain = |task| (task, core.explain(task, now).and_then(worth_telling));
             tasks.into_iter().map(explain).collect::<Vec<_>>()
         });

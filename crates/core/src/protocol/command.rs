@@ -112,6 +112,12 @@ pub enum LimitValue {
     Quota(QuotaPolicy),
 }
 
+impl From<u32> for LimitValue {
+    fn from(units: u32) -> Self {
+        LimitValue::Units(units)
+    }
+}
+
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub enum Pausable {
     Limit(LimitKey),

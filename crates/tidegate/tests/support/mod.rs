@@ -1,0 +1,71 @@
+//! What the tests share. None of them sleeps: they wait for ends, for messages and for gates.
+
+// Each test binary uses a part of this.
+#![allow(dead_code)]
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+use tidegate::Tidegate;
+use tokio::sync::{Semaphore, mpsc};
+
+/// Long enough for a crowded machine; a test that passes never waits for it.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+pub async fn within<T>(future: impl Future<Output = T>) -> T {
+    tokio::time::timeout(PATIENCE, future).await.expect("it takes too long")
+}
+
+/// Runs a test over every kind of store.
+pub async fn on_every_store<R: Future<Output = ()>>(test: impl Fn(Tidegate) -> R) {
+    let directory = tempfile::tempdir().unwrap();
+    let sqlite = format!("sqlite:{}", directory.path().join("test.db").display());
+    for address in ["memory:", &sqlite] {
+        let tide = Tidegate::open(address).await.unwrap();
+        within(test(tide.clone())).await;
+        within(tide.close()).await;
+    }
+}
+
+/// A door that functions stand before until the test lets them through, one by one. It counts them.
+pub struct Gate {
+    doors: Semaphore,
+    inside: AtomicUsize,
+    most: AtomicUsize,
+    arrived: mpsc::UnboundedSender<String>,
+}
+
+impl Gate {
+    pub fn new() -> (&'static Gate, mpsc::UnboundedReceiver<String>) {
+        let (arrived, arrivals) = mpsc::unbounded_channel();
+        let (inside, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let gate = Gate { doors: Semaphore::new(0), inside, most, arrived };
+        (Box::leak(Box::new(gate)), arrivals)
+    }
+
+    pub async fn pass(&self, name: String) {
+        let now = self.inside.fetch_add(1, Ordering::SeqCst) + 1;
+        self.most.fetch_max(now, Ordering::SeqCst);
+        // A test that has ended does not listen any more.
+        let _ = self.arrived.send(name);
+        let _inside = Inside(self);
+        self.doors.acquire().await.unwrap().forget();
+    }
+
+    pub fn open(&self, times: usize) {
+        self.doors.add_permits(times);
+    }
+
+    /// How many stood inside at once, at most.
+    pub fn most(&self) -> usize {
+        self.most.load(Ordering::SeqCst)
+    }
+}
+
+/// Counts down also when the function is dropped.
+struct Inside<'a>(&'a Gate);
+
+impl Drop for Inside<'_> {
+    fn drop(&mut self) {
+        self.0.inside.fetch_sub(1, Ordering::SeqCst);
+    }
+}
