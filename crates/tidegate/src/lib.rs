@@ -47,3 +47,8 @@ pub use tidegate_engine::events::{BadPosition, Event, Happening, Position};
 pub use tidegate_flow::{Diagnostics, Document};
 pub use tidegate_store::StoreError;
 pub use tidegate_worker::{Ctx, GuardianCommand, LogLine, LogSink, guardian};
+
+/// What the guide shows compiles and runs.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guides/embedding.md")]
+struct Guide;
