@@ -6,6 +6,7 @@
 //! stdout.
 
 mod bench;
+mod chaos;
 mod coverage;
 mod lcov;
 mod need;
@@ -28,6 +29,8 @@ enum Chore {
     Sim(sim::Sim),
     /// Measure, and set every figure next to its bar.
     Bench(bench::Options),
+    /// Kill programs under load, over and over, and judge what became of their jobs.
+    Chaos(chaos::Options),
 }
 
 fn main() -> ExitCode {
@@ -36,6 +39,7 @@ fn main() -> ExitCode {
         Chore::Coverage(options) => coverage::run(&options),
         Chore::Sim(options) => sim::run(&options),
         Chore::Bench(options) => bench::run(&options),
+        Chore::Chaos(options) => chaos::run(&options),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

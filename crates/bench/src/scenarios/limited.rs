@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use tidegate_core::ids::Name;
 use tidegate_core::model::Action;
-use tidegate_observer::{Case, Claim, Mode, Recorder, judge, read};
+use tidegate_observer::{Case, Claim, Fact, Mode, Recorder, judge, read};
 use tidegate_worker::Functions;
 
 /// Jobs of some actions, of which the first may have a limit.
@@ -72,7 +72,9 @@ async fn drain(load: Load) -> Result<(f64, Option<String>)> {
     let subject = Arc::new(Subject::embedded(folder.path(), setting).await?);
     let (called, told) = (names.clone(), work.clone());
     let make = move |number| job(&called[(number % load.actions) as usize], number);
-    subject.submit_all(load.jobs, AT_ONCE, make, move |job, order| told.acknowledged(job, order)).await?;
+    subject
+        .submit_all(load.jobs, AT_ONCE, make, move |job, order| told.told(Fact::Acknowledged, job, order))
+        .await?;
     let functions = functions(&work, &names, load);
     let begin = Instant::now();
     subject.work(&Staff { functions, workers: load.workers, slots: 256 }).await;

@@ -6,10 +6,10 @@
 mod history;
 mod workers;
 
-pub use history::History;
+pub use history::{History, Past};
 
 use anyhow::{Context, Result, bail};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -55,9 +55,14 @@ pub struct Subject {
 }
 
 impl Subject {
+    /// Where [`Subject::embedded`] keeps its store.
+    pub fn store_in(folder: &Path) -> PathBuf {
+        folder.join("store.db")
+    }
+
     /// Tidegate in this process, over a SQLite file in this folder. It works on nothing but processes yet.
     pub async fn embedded(folder: &Path, setting: Setting) -> Result<Subject> {
-        let path = folder.join("store.db");
+        let path = Subject::store_in(folder);
         let local = open(&path).await?;
         let Setting { actions, flows, limits } = setting;
         local.declare(Declare { flows, actions, limits: Some(limits) }).await?;
@@ -81,11 +86,16 @@ impl Subject {
 
     /// Submits, and tells its place in the order of acceptance as soon as it is durable.
     pub async fn submit(&self, what: Submission) -> Result<TaskId> {
-        let id = RunId(uuid::Uuid::now_v7().as_u128());
+        let (task, _) = self.submit_as(RunId(uuid::Uuid::now_v7().as_u128()), what).await?;
+        Ok(task)
+    }
+
+    /// As [`Subject::submit`], under an id of one's own; tells too whether it had been accepted before.
+    pub async fn submit_as(&self, id: RunId, what: Submission) -> Result<(TaskId, bool)> {
         let idempotency = Some(Name::new(id.to_string()));
         let submit = Submit { id, what, tags: Vec::new(), priority: 0, due: None, idempotency };
         match self.engine.insist(Command::Submit(submit)).await? {
-            Answer::Accepted { node, .. } => Ok(TaskId::node(node)),
+            Answer::Accepted { node, again } => Ok((TaskId::node(node), again)),
             other => bail!("a submission was not accepted: {other:?}"),
         }
     }
