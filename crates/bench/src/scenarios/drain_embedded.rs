@@ -16,7 +16,7 @@ use tidegate_worker::Functions;
 
 const BAR: f64 = 0.5;
 
-pub async fn run(scale: Scale) -> Result<Vec<Finding>> {
+pub async fn run(scale: &Scale) -> Result<Vec<Finding>> {
     let jobs = scale.size(200_000);
     let sample = jobs / 4;
     let group = best_group(|group| Ok(floor(sample, group)?.life_rate(sample)))?;

@@ -16,7 +16,7 @@ use tidegate_worker::Functions;
 const BOUND: f64 = 1.0;
 const HOLDERS: [&str; 2] = ["left", "right"];
 
-pub async fn run(scale: Scale) -> Result<Vec<Finding>> {
+pub async fn run(scale: &Scale) -> Result<Vec<Finding>> {
     let (mut times, mut flaw) = (Vec::new(), None);
     for _ in 0..scale.times(0.0) {
         let (time, found) = hand_over(scale.size(1_000)).await?;

@@ -27,17 +27,17 @@ struct Load {
     workers: u32,
 }
 
-pub async fn limited(scale: Scale) -> Result<Vec<Finding>> {
+pub async fn limited(scale: &Scale) -> Result<Vec<Finding>> {
     let load = Load { jobs: scale.size(100_000), actions: 1, limit: Some(10), meet: 10, workers: 4 };
     compare("limited", scale, load, 0.97).await
 }
 
-pub async fn mixed(scale: Scale) -> Result<Vec<Finding>> {
+pub async fn mixed(scale: &Scale) -> Result<Vec<Finding>> {
     let load = Load { jobs: scale.size(100_000), actions: 100, limit: Some(10), meet: 10, workers: 4 };
     compare("mixed", scale, load, 0.99).await
 }
 
-pub async fn high(scale: Scale) -> Result<Vec<Finding>> {
+pub async fn high(scale: &Scale) -> Result<Vec<Finding>> {
     let load = Load { jobs: scale.size(100_000), actions: 1, limit: Some(500), meet: 500, workers: 8 };
     compare("high", scale, load, 0.95).await
 }
@@ -47,7 +47,7 @@ pub async fn unlimited(jobs: u64) -> Result<f64> {
     Ok(drain(Load { jobs, actions: 1, limit: None, meet: 0, workers: 4 }).await?.0)
 }
 
-async fn compare(name: &str, scale: Scale, load: Load, bar: f64) -> Result<Vec<Finding>> {
+async fn compare(name: &str, scale: &Scale, load: Load, bar: f64) -> Result<Vec<Finding>> {
     let flaw = RefCell::new(None);
     let with = async || {
         let (rate, found) = drain(load).await?;
