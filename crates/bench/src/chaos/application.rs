@@ -211,3 +211,23 @@ fn run_id(number: u64) -> RunId {
 pub fn number(id: RunId) -> u64 {
     id.0 as u64
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_promised_is_what_is_declared() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let case = Embedded::new(folder.path()).expect("a victim").case();
+        assert_eq!(case.limits, [(1, 1), (2, 3), (POOL_LIMIT, POOL)].into());
+        assert_eq!(case.lines, [(1, 0), (2, 3), (3, 4), (4, 2)].into());
+        let limits: Vec<_> = actions().iter().map(|action| action.policy.each.concurrency).collect();
+        assert_eq!(limits, [Some(1), Some(3), None, None, None]);
+    }
+
+    #[test]
+    fn a_job_is_known_by_the_id_it_was_submitted_under() {
+        assert_eq!(number(run_id(123_456)), 123_456);
+    }
+}

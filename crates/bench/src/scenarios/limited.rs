@@ -119,3 +119,16 @@ fn flaw(load: Load, records: &Path) -> Result<Option<String>> {
     ensure!(verdict.executions == load.jobs, "the observer saw {} executions", verdict.executions);
     Ok(verdict.violations.first().map(ToString::to_string))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_limit_is_reached_and_held_and_seen_by_the_observer() {
+        let load = Load { jobs: 200, actions: 2, limit: Some(3), meet: 3, workers: 2 };
+        let (rate, flaw) = drain(load).await.expect("all of them end");
+        assert_eq!(flaw, None);
+        assert!(rate > 0.0);
+    }
+}

@@ -29,6 +29,9 @@ pub const GUARDIAN: &str = "guardian";
 /// Submissions that wait for their acknowledgement at once, unless a scenario is about that.
 pub const AT_ONCE: usize = 1_000;
 
+/// How often the history is asked: less than any scenario that waits for it notices.
+const LOOK_AGAIN: Duration = Duration::from_millis(1);
+
 /// What is to be worked on.
 #[derive(Default)]
 pub struct Setting {
@@ -157,7 +160,7 @@ impl Subject {
     /// Until the history holds everything that was submitted.
     pub async fn history_is_complete(&self) -> Result<()> {
         while !self.history.is_complete()? {
-            tokio::task::yield_now().await;
+            tokio::time::sleep(LOOK_AGAIN).await;
         }
         Ok(())
     }
@@ -191,7 +194,7 @@ async fn open(path: &Path) -> Result<Local> {
         };
         match Local::open(path, options).await {
             Err(LocalError::Store(StoreError::InUse(_))) if begin.elapsed() < PATIENCE => {
-                tokio::task::yield_now().await;
+                tokio::time::sleep(LOOK_AGAIN).await;
             }
             opened => return Ok(opened?),
         }
