@@ -1,6 +1,6 @@
 //! An application that embeds Tidegate over SQLite: several submitters, actions with limits, and no idea when it ends.
 
-use super::{Orders, Victim};
+use super::{Orders, SUBMITTERS, Victim, run_id};
 use crate::definitions::{action, job, pool};
 use crate::jobs::{Jobs, Kind};
 use crate::subject::{History, Past, Setting, Staff, Subject};
@@ -10,7 +10,7 @@ use std::process::{Child, Command};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
-use tidegate_core::ids::{Name, RunId};
+use tidegate_core::ids::Name;
 use tidegate_core::model::Action;
 use tidegate_observer::{Case, Claim, Fact, Mode, Recorder};
 use tidegate_worker::Functions;
@@ -18,8 +18,6 @@ use tidegate_worker::Functions;
 /// The first argument by which the program of this crate becomes an application.
 pub const APPLICATION: &str = "application";
 
-/// Each submits every `SUBMITTERS`th job, one after the other, in bursts.
-pub const SUBMITTERS: u64 = 4;
 /// Jobs of a submitter that wait for their acknowledgement at once.
 const BURST: u64 = 8;
 /// Jobs that may be open before the submitters wait.
@@ -202,16 +200,6 @@ impl Submitter {
     }
 }
 
-/// The same for every attempt to submit a job.
-fn run_id(number: u64) -> RunId {
-    RunId(0x0199_0000_0000 << 80 | 7 << 76 | u128::from(number))
-}
-
-/// The number of the job that was submitted under this id.
-pub fn number(id: RunId) -> u64 {
-    id.0 as u64
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -224,10 +212,5 @@ mod tests {
         assert_eq!(case.lines, [(1, 0), (2, 3), (3, 4), (4, 2)].into());
         let limits: Vec<_> = actions().iter().map(|action| action.policy.each.concurrency).collect();
         assert_eq!(limits, [Some(1), Some(3), None, None, None]);
-    }
-
-    #[test]
-    fn a_job_is_known_by_the_id_it_was_submitted_under() {
-        assert_eq!(number(run_id(123_456)), 123_456);
     }
 }

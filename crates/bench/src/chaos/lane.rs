@@ -1,8 +1,7 @@
 //! One victim after the other over the same store: started, killed, looked at, started again, and drained at last.
 
-use super::application::{SUBMITTERS, number};
 use super::ledger::{Kill, Ledger};
-use super::{Orders, Victim};
+use super::{Orders, SUBMITTERS, Victim, number};
 use anyhow::{Context, Result, bail};
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};

@@ -15,6 +15,7 @@ use anyhow::{Context, Result};
 use lane::Lane;
 use ledger::Ledger;
 use std::process::Child;
+use tidegate_core::ids::RunId;
 use tidegate_observer::Case;
 
 /// Something that can be started, killed and started again over what it left.
@@ -30,6 +31,19 @@ pub trait Victim: Send {
 
     /// Where it and its jobs write down what they did.
     fn records(&self) -> &std::path::Path;
+}
+
+/// Submitters of a victim: each submits every so many jobs, in the order of their numbers.
+pub const SUBMITTERS: u64 = 4;
+
+/// The id of a job, the same for every attempt to submit it.
+pub fn run_id(number: u64) -> RunId {
+    RunId(0x0199_0000_0000 << 80 | 7 << 76 | u128::from(number))
+}
+
+/// The number of the job that was submitted under this id.
+pub fn number(id: RunId) -> u64 {
+    id.0 as u64
 }
 
 /// What a start of a victim has to know.
@@ -66,4 +80,14 @@ pub fn campaign(times: u32, lanes: u32, seed: u64) -> Result<Ledger> {
         sum.add(ledger.ok().context("a lane panicked")??);
     }
     Ok(sum)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_job_is_known_by_the_id_it_was_submitted_under() {
+        assert_eq!(number(run_id(123_456)), 123_456);
+    }
 }
