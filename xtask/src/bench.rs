@@ -22,13 +22,25 @@ pub struct Options {
     /// What there is to measure.
     #[arg(long)]
     list: bool,
+    /// Also build the programs of others that do the same, and measure them.
+    #[arg(long)]
+    peers: bool,
 }
+
+/// Each is a package outside the workspace, with a lock file of its own.
+const GRAPHILE: &str = "cargo build --release --locked --manifest-path bench-peers/graphile/Cargo.toml";
 
 const BENCH: &str = "cargo run --release --quiet --package tidegate-bench --bin bench --";
 
 pub fn run(options: &Options) -> Result<()> {
     need::meet([&C_COMPILER])?;
-    process::run(&command(options))
+    if !options.peers {
+        return process::run(&command(options));
+    }
+    let folder = process::target_folder().join("peers");
+    process::run_with(GRAPHILE, &["--target-dir".as_ref(), folder.as_os_str()])?;
+    let program = folder.join("release/bench-peer-graphile");
+    process::run_with(&command(options), &["--graphile".as_ref(), program.as_os_str()])
 }
 
 fn command(options: &Options) -> String {
@@ -44,8 +56,13 @@ mod tests {
 
     #[test]
     fn what_was_asked_for_is_handed_on() {
-        let options =
-            Options { scenarios: vec!["hop".into(), "high".into()], json: true, quick: true, list: false };
+        let options = Options {
+            scenarios: vec!["hop".into(), "high".into()],
+            json: true,
+            quick: true,
+            list: false,
+            peers: false,
+        };
         assert_eq!(command(&options), format!("{BENCH} --json --quick hop high"));
     }
 }

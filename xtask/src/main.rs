@@ -6,6 +6,7 @@
 //! stdout.
 
 mod bench;
+mod chaos;
 mod coverage;
 mod lcov;
 mod need;
@@ -31,6 +32,8 @@ enum Chore {
     Services(services::Options),
     /// Measure, and set every figure next to its bar.
     Bench(bench::Options),
+    /// Kill programs under load, over and over, and judge what became of their jobs.
+    Chaos(chaos::Options),
 }
 
 fn main() -> ExitCode {
@@ -40,6 +43,7 @@ fn main() -> ExitCode {
         Chore::Sim(options) => sim::run(&options),
         Chore::Services(options) => services::run(&options),
         Chore::Bench(options) => bench::run(&options),
+        Chore::Chaos(options) => chaos::run(&options),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

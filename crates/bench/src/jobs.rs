@@ -83,11 +83,17 @@ impl Jobs {
         });
     }
 
-    /// A caller was told that the job has this place in line.
-    pub fn acknowledged(&self, job: u64, order: u64) {
+    /// A caller asks for the job, or was told that it has this place in line.
+    pub fn told(&self, fact: Fact, job: u64, order: u64) {
         if let Some(recorder) = &self.recorder {
-            recorder.append(&Record { order, ..Record::new(Fact::Acknowledged, job, clock::now()) });
+            let process = self.process;
+            recorder.append(&Record { order, process, ..Record::new(fact, job, clock::now()) });
         }
+    }
+
+    /// How many were executed.
+    pub fn ended(&self) -> u64 {
+        self.ended.load(Ordering::Relaxed)
     }
 
     /// How many are to be executed. To be said before the first of them begins.

@@ -5,9 +5,11 @@
 //! - [`floors`]: the same work by plain programs
 //! - [`ratio`]: the two sides in turns, and how sure their ratio is; [`report`]: figures next to their bars
 //! - [`scenarios`]: one file a scenario
+//! - [`chaos`]: programs that are killed under load, over and over, and what became of their jobs
 //!
 //! A figure of a scenario with a limit counts only if the observer saw the limit reached and never exceeded.
 
+pub mod chaos;
 pub mod definitions;
 pub mod floors;
 pub mod jobs;

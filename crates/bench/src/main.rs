@@ -2,6 +2,7 @@
 
 use anyhow::{Context, Result};
 use clap::Parser;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use tidegate_bench::report::table;
 use tidegate_bench::scenarios::million::{APART, measure_here};
@@ -25,6 +26,9 @@ struct Arguments {
     /// What there is to measure.
     #[arg(long)]
     list: bool,
+    /// The program that takes graphile_worker through `drain-pg`.
+    #[arg(long, value_name = "PROGRAM")]
+    graphile: Option<PathBuf>,
     /// Only drives the core with so many tasks waiting, for a profiler: `--drive one-limit 1000 2000`.
     #[arg(long, num_args = 3, value_names = ["SITUATION", "WAITING", "BATCHES"])]
     drive: Vec<String>,
@@ -64,10 +68,11 @@ fn measure(arguments: &Arguments) -> Result<()> {
     let chosen: Vec<String> =
         if arguments.scenarios.is_empty() { all() } else { arguments.scenarios.clone() };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let scale = Scale { quick: arguments.quick, graphile: arguments.graphile.clone() };
     let mut findings = Vec::new();
     for name in chosen {
         eprintln!("measuring {name} …");
-        findings.extend(runtime.block_on(run(&name, Scale { quick: arguments.quick }))?);
+        findings.extend(runtime.block_on(run(&name, &scale))?);
     }
     match arguments.json {
         true => findings.iter().for_each(|finding| println!("{}", finding.json())),

@@ -71,10 +71,9 @@ impl Finding {
             "scenario": self.scenario, "value": value, "unit": self.unit, "ratio": median,
             "low": low, "high": high, "against": self.against, "verdict": self.outcome().word(),
         });
-        match self.bar {
-            Some(Bar::AtLeast(bar)) => line["at_least"] = bar.into(),
-            Some(Bar::AtMost(bar)) => line["at_most"] = bar.into(),
-            None => {}
+        if let Some(Bar::AtLeast(bar) | Bar::AtMost(bar)) = self.bar {
+            let better = if matches!(self.bar, Some(Bar::AtLeast(_))) { "more" } else { "less" };
+            (line["bar"], line["better"]) = (bar.into(), better.into());
         }
         if let Some(flaw) = &self.flaw {
             line["flaw"] = flaw.as_str().into();
@@ -176,7 +175,10 @@ mod tests {
         let row = "drain     123,457  jobs/s  0.500 (0.450…0.550)  the floor  ≥ 0.5  ok";
         assert_eq!(text.lines().last(), Some(row));
         let line: serde_json::Value = serde_json::from_str(&finding.json()).expect("JSON");
-        assert_eq!((line["scenario"].as_str(), line["at_least"].as_f64()), (Some("drain"), Some(0.5)));
+        assert_eq!(
+            (&line["scenario"], &line["bar"], &line["better"]),
+            (&json!("drain"), &json!(0.5), &json!("more"))
+        );
         assert_eq!([0.1234, 999.6, -1234.0].map(number), ["0.123", "1,000", "-1,234"]);
     }
 }

@@ -15,4 +15,4 @@ pub mod recorder;
 pub use case::Case;
 pub use judge::{Verdict, Violation, judge};
 pub use record::{Claim, Fact, Record};
-pub use recorder::{Mode, Recorder, read};
+pub use recorder::{Mode, Recorder, read, read_after};

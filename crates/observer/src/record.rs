@@ -6,8 +6,12 @@ pub const SIZE: usize = 64;
 /// What happened.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Fact {
+    /// A caller began to ask for the job.
+    Asked,
     /// A caller was told that the job is accepted, and durable.
     Acknowledged,
+    /// A caller asked again, and was told that the job had been accepted before.
+    Found,
     /// An execution of the job began.
     Started,
     /// An execution of the job ran to its end.
@@ -20,8 +24,16 @@ pub enum Fact {
     GivenUp,
 }
 
-const FACTS: [Fact; 6] =
-    [Fact::Acknowledged, Fact::Started, Fact::Ended, Fact::Died, Fact::Finished, Fact::GivenUp];
+const FACTS: [Fact; 8] = [
+    Fact::Asked,
+    Fact::Acknowledged,
+    Fact::Found,
+    Fact::Started,
+    Fact::Ended,
+    Fact::Died,
+    Fact::Finished,
+    Fact::GivenUp,
+];
 
 /// Units of one limit, held from the start of an execution to its end. Limits are known by number, from 1.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -39,7 +51,7 @@ pub struct Record {
     /// The line the job stands in: an action, a key and a priority. Jobs of one line start in the order in which they
     /// were accepted.
     pub line: u16,
-    /// The process that executed it, or that died.
+    /// The process that asked for it or executed it, or that died.
     pub process: u32,
     /// Tells the executions of a process apart: the number of the grant where it is known.
     pub execution: u64,

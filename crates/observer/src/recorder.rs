@@ -5,7 +5,7 @@
 use crate::record::{Record, SIZE};
 use std::cell::Cell;
 use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Read, Seek, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -91,7 +91,15 @@ fn shard() -> usize {
 
 /// All records of a file, in the order in which they were written.
 pub fn read(path: &Path) -> io::Result<Vec<Record>> {
-    let bytes = std::fs::read(path)?;
+    read_after(path, 0)
+}
+
+/// As [`read`], without the first `seen`.
+pub fn read_after(path: &Path, seen: usize) -> io::Result<Vec<Record>> {
+    let mut file = File::open(path)?;
+    file.seek(io::SeekFrom::Start((seen * SIZE) as u64))?;
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
     let (whole, rest) = bytes.as_chunks::<SIZE>();
     let damaged = |at: usize| {
         io::Error::new(io::ErrorKind::InvalidData, format!("record {at} of {} is damaged", path.display()))
@@ -137,6 +145,8 @@ mod tests {
         let recorder = Recorder::open(&path, Mode::AtOnce).expect("a new file");
         recorder.append(&Record::new(Fact::Ended, 7, 1));
         assert_eq!(read(&path).expect("records"), [Record::new(Fact::Ended, 7, 1)]);
+        recorder.append(&Record::new(Fact::Ended, 8, 2));
+        assert_eq!(read_after(&path, 1).expect("records"), [Record::new(Fact::Ended, 8, 2)]);
         std::fs::write(&path, [0; SIZE + 1]).expect("writable");
         assert!(read(&path).is_err(), "half a record is noticed");
     }

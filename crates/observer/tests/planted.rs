@@ -95,6 +95,8 @@ fn a_lost_job_is_found() {
     let mut records = honest();
     records.retain(|record| (record.fact, record.job) != (Fact::Finished, 17));
     assert_eq!(found(&records), [Violation::Lost { job: 17 }], "it ran, and the store does not know");
+    find(&mut records, Fact::Acknowledged, 17).fact = Fact::Found;
+    assert_eq!(found(&records), [Violation::Lost { job: 17 }], "who is told so later is told all the same");
     let without_history = Case { has_history: false, ..case() };
     assert_eq!(judge(&without_history, &records).violations, []);
 }

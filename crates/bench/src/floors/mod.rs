@@ -1,9 +1,11 @@
 //! The same work by plain programs: what there is to reach.
 //!
 //! - [`sqlite`]: rows inserted and updated in groups, by nobody who decides anything
+//! - [`postgres`]: the same over one connection to PostgreSQL
 //! - [`ceiling`]: the very commits of an engine, issued by a loop
 
 pub mod ceiling;
+pub mod postgres;
 pub mod sqlite;
 
 use std::time::Duration;

@@ -16,21 +16,19 @@ use tidegate_worker::Functions;
 
 const BAR: f64 = 0.5;
 
-pub async fn run(scale: Scale) -> Result<Vec<Finding>> {
+pub async fn run(scale: &Scale) -> Result<Vec<Finding>> {
     let jobs = scale.size(200_000);
     let sample = jobs / 4;
     let group = best_group(|group| Ok(floor(sample, group)?.life_rate(sample)))?;
     let batch = best_group(|batch| Ok(plain_commits(sample, batch)?.drain_rate(sample)))?;
     let (mut drains, mut lives, mut ceilings) = (Vec::new(), Vec::new(), Vec::new());
     for turn in 0..scale.times(BAR) {
-        let mut floored = None;
-        if turn % 2 == 1 {
-            floored = Some((floor(jobs, group)?, plain_commits(jobs, batch)?));
-        }
-        let ours = tidegate(jobs).await?;
-        let (floor, ceiling) = match floored {
-            Some(measured) => measured,
-            None => (floor(jobs, group)?, plain_commits(jobs, batch)?),
+        let plain = || anyhow::Ok((floor(jobs, group)?, plain_commits(jobs, batch)?));
+        let (ours, (floor, ceiling)) = if turn % 2 == 0 {
+            (tidegate(jobs).await?, plain()?)
+        } else {
+            let plain = plain()?;
+            (tidegate(jobs).await?, plain)
         };
         drains.push((ours.drain_rate(jobs), floor.life_rate(jobs)));
         lives.push((ours.life_rate(jobs), floor.life_rate(jobs)));
@@ -58,7 +56,7 @@ fn plain_commits(jobs: u64, batch: usize) -> Result<Halves> {
 }
 
 /// Lives of no-op jobs without a limit, which nobody writes down: how long Tidegate takes for them.
-pub async fn tidegate(jobs: u64) -> Result<Halves> {
+async fn tidegate(jobs: u64) -> Result<Halves> {
     let folder = tempfile::tempdir()?;
     let work = Jobs::new(None, 1);
     work.want(jobs);

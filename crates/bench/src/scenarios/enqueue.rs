@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use tidegate_core::ids::Name;
 
-pub async fn run(scale: Scale) -> Result<Vec<Finding>> {
+pub async fn run(scale: &Scale) -> Result<Vec<Finding>> {
     let times = scale.times(0.0);
     let (few, many) = (scale.size(5_000), scale.size(100_000));
     let single = alternate(times, async || submit(few, 1).await, async || floor(few, 1)).await?;

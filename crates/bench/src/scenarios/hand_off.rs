@@ -16,7 +16,7 @@ use tidegate_worker::Functions;
 const BOUND: f64 = 1.0;
 const HOLDERS: [&str; 2] = ["left", "right"];
 
-pub async fn run(scale: Scale) -> Result<Vec<Finding>> {
+pub async fn run(scale: &Scale) -> Result<Vec<Finding>> {
     let (mut times, mut flaw) = (Vec::new(), None);
     for _ in 0..scale.times(0.0) {
         let (time, found) = hand_over(scale.size(1_000)).await?;
@@ -44,7 +44,7 @@ async fn hand_over(jobs: u64) -> Result<(f64, Option<String>)> {
     let names = HOLDERS.map(Name::new);
     let told = work.clone();
     let make = move |number| job(&names[(number % 2) as usize], number);
-    subject.submit_all(jobs, 1, make, move |job, order| told.acknowledged(job, order)).await?;
+    subject.submit_all(jobs, 1, make, move |job, order| told.told(Fact::Acknowledged, job, order)).await?;
     subject.work(&Staff { functions, workers: 2, slots: 8 }).await;
     work.all_ended().await;
     subject.history_is_complete().await?;

@@ -18,7 +18,7 @@ const STEPS: u32 = 100;
 const FUNCTION_BOUND: f64 = 1.0;
 const PROCESS_BOUND: f64 = 3.0;
 
-pub async fn run(scale: Scale) -> Result<Vec<Finding>> {
+pub async fn run(scale: &Scale) -> Result<Vec<Finding>> {
     let (mut functions, mut processes) = (Vec::new(), Vec::new());
     for _ in 0..scale.times(0.0) {
         functions.push(hop_of_functions().await?);

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use tidegate_core::ids::Name;
 use tidegate_core::model::Action;
-use tidegate_observer::{Case, Claim, Mode, Recorder, judge, read};
+use tidegate_observer::{Case, Claim, Fact, Mode, Recorder, judge, read};
 use tidegate_worker::Functions;
 
 /// Jobs of some actions, of which the first may have a limit.
@@ -27,17 +27,17 @@ struct Load {
     workers: u32,
 }
 
-pub async fn limited(scale: Scale) -> Result<Vec<Finding>> {
+pub async fn limited(scale: &Scale) -> Result<Vec<Finding>> {
     let load = Load { jobs: scale.size(100_000), actions: 1, limit: Some(10), meet: 10, workers: 4 };
     compare("limited", scale, load, 0.97).await
 }
 
-pub async fn mixed(scale: Scale) -> Result<Vec<Finding>> {
+pub async fn mixed(scale: &Scale) -> Result<Vec<Finding>> {
     let load = Load { jobs: scale.size(100_000), actions: 100, limit: Some(10), meet: 10, workers: 4 };
     compare("mixed", scale, load, 0.99).await
 }
 
-pub async fn high(scale: Scale) -> Result<Vec<Finding>> {
+pub async fn high(scale: &Scale) -> Result<Vec<Finding>> {
     let load = Load { jobs: scale.size(100_000), actions: 1, limit: Some(500), meet: 500, workers: 8 };
     compare("high", scale, load, 0.95).await
 }
@@ -47,7 +47,7 @@ pub async fn unlimited(jobs: u64) -> Result<f64> {
     Ok(drain(Load { jobs, actions: 1, limit: None, meet: 0, workers: 4 }).await?.0)
 }
 
-async fn compare(name: &str, scale: Scale, load: Load, bar: f64) -> Result<Vec<Finding>> {
+async fn compare(name: &str, scale: &Scale, load: Load, bar: f64) -> Result<Vec<Finding>> {
     let flaw = RefCell::new(None);
     let with = async || {
         let (rate, found) = drain(load).await?;
@@ -72,7 +72,9 @@ async fn drain(load: Load) -> Result<(f64, Option<String>)> {
     let subject = Arc::new(Subject::embedded(folder.path(), setting).await?);
     let (called, told) = (names.clone(), work.clone());
     let make = move |number| job(&called[(number % load.actions) as usize], number);
-    subject.submit_all(load.jobs, AT_ONCE, make, move |job, order| told.acknowledged(job, order)).await?;
+    subject
+        .submit_all(load.jobs, AT_ONCE, make, move |job, order| told.told(Fact::Acknowledged, job, order))
+        .await?;
     let functions = functions(&work, &names, load);
     let begin = Instant::now();
     subject.work(&Staff { functions, workers: load.workers, slots: 256 }).await;
@@ -116,4 +118,17 @@ fn flaw(load: Load, records: &Path) -> Result<Option<String>> {
     let verdict = judge(&case, &read(records)?);
     ensure!(verdict.executions == load.jobs, "the observer saw {} executions", verdict.executions);
     Ok(verdict.violations.first().map(ToString::to_string))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_limit_is_reached_and_held_and_seen_by_the_observer() {
+        let load = Load { jobs: 200, actions: 2, limit: Some(3), meet: 3, workers: 2 };
+        let (rate, flaw) = drain(load).await.expect("all of them end");
+        assert_eq!(flaw, None);
+        assert!(rate > 0.0);
+    }
 }

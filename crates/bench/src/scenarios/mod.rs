@@ -1,6 +1,7 @@
 //! One file a scenario. Each sets its own two sides side by side and says what came out.
 
 mod drain_embedded;
+mod drain_pg;
 mod enqueue;
 mod hand_off;
 mod hop;
@@ -12,22 +13,25 @@ mod window;
 
 use crate::report::Finding;
 use anyhow::Result;
+use std::path::PathBuf;
 
-/// How large to measure.
-#[derive(Clone, Copy, Debug)]
+/// How large to measure, and with whom.
+#[derive(Clone, Debug)]
 pub struct Scale {
     /// A tenth of everything, to see whether it works.
     pub quick: bool,
+    /// The program that takes graphile_worker through the same, if it is to be measured.
+    pub graphile: Option<PathBuf>,
 }
 
 impl Scale {
     /// A number of jobs, or tasks, or steps.
-    pub fn size(self, full: u64) -> u64 {
+    pub fn size(&self, full: u64) -> u64 {
         if self.quick { full / 10 } else { full }
     }
 
     /// Alternations for a bar: a bar close to 1 needs more to be told from 1.
-    pub fn times(self, bar: f64) -> usize {
+    pub fn times(&self, bar: f64) -> usize {
         match (self.quick, (bar - 1.0).abs() <= 0.03) {
             (true, _) => 3,
             (false, true) => 15,
@@ -44,6 +48,7 @@ pub struct Scenario {
 
 pub const SCENARIOS: &[Scenario] = &[
     Scenario { name: "drain-embedded", about: "no-op jobs, enqueued first, then drained, on SQLite" },
+    Scenario { name: "drain-pg", about: "no-op jobs on PostgreSQL: the peers against plain SQL" },
     Scenario { name: "enqueue", about: "submissions one by one and many at once, on SQLite" },
     Scenario { name: "limited", about: "one action with a limit of 10" },
     Scenario { name: "mixed", about: "100 actions, one of them with a limit" },
@@ -56,9 +61,10 @@ pub const SCENARIOS: &[Scenario] = &[
     Scenario { name: "window", about: "a loop over items that do nothing" },
 ];
 
-pub async fn run(name: &str, scale: Scale) -> Result<Vec<Finding>> {
+pub async fn run(name: &str, scale: &Scale) -> Result<Vec<Finding>> {
     match name {
         "drain-embedded" => drain_embedded::run(scale).await,
+        "drain-pg" => drain_pg::run(scale).await,
         "enqueue" => enqueue::run(scale).await,
         "limited" => limited::limited(scale).await,
         "mixed" => limited::mixed(scale).await,

@@ -20,7 +20,7 @@ const POOL: u32 = 4;
 const STEP: Duration = Duration::from_millis(20);
 const BAR: f64 = 1.05;
 
-pub async fn run(scale: Scale) -> Result<Vec<Finding>> {
+pub async fn run(scale: &Scale) -> Result<Vec<Finding>> {
     let mut findings = Vec::new();
     for steps in [200, 10_000].map(|steps| scale.size(steps) as u32) {
         let flaw = RefCell::new(None);

@@ -17,7 +17,7 @@ const BAR: f64 = 3.0;
 /// How long to watch an engine that has nothing to do.
 const REST: Duration = Duration::from_secs(3);
 
-pub async fn run(scale: Scale) -> Result<Vec<Finding>> {
+pub async fn run(scale: &Scale) -> Result<Vec<Finding>> {
     let tasks = scale.size(1_000_000);
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("store.db");

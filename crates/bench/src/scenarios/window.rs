@@ -17,7 +17,7 @@ use tidegate_worker::Functions;
 const WINDOW: u32 = 100;
 const BAR: f64 = 0.8;
 
-pub async fn run(scale: Scale) -> Result<Vec<Finding>> {
+pub async fn run(scale: &Scale) -> Result<Vec<Finding>> {
     let items = scale.size(100_000);
     let flaw = RefCell::new(None);
     let ours = async || {

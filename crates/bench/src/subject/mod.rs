@@ -6,17 +6,17 @@
 mod history;
 mod workers;
 
-pub use history::History;
+pub use history::{History, Past};
 
 use anyhow::{Context, Result, bail};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use tidegate::{Document, Error, GuardianCommand, Tidegate, Working};
 use tidegate_core::ids::{RunId, TaskId};
 use tidegate_core::model::{Action, Flow, LimitsDocument};
-use tidegate_core::protocol::{Answer, Payload, Submission, Submit};
+use tidegate_core::protocol::{Answer, Command, Payload, Submission, Submit};
 use tidegate_core::state::State;
 use tidegate_engine::Engine;
 use tidegate_store::{Ended, Reads, SqliteReader, SqliteStore, StoreError};
@@ -28,6 +28,9 @@ use workers::Hired;
 pub const GUARDIAN: &str = "guardian";
 /// Submissions that wait for their acknowledgement at once, unless a scenario is about that.
 pub const AT_ONCE: usize = 1_000;
+
+/// How often the history is asked: less than any scenario that waits for it notices.
+const LOOK_AGAIN: Duration = Duration::from_millis(1);
 
 /// What is to be worked on.
 #[derive(Default)]
@@ -58,9 +61,14 @@ pub struct Subject {
 }
 
 impl Subject {
+    /// Where [`Subject::embedded`] keeps its store.
+    pub fn store_in(folder: &Path) -> PathBuf {
+        folder.join("store.db")
+    }
+
     /// Tidegate in this process, over a SQLite file in this folder. It works on nothing but processes yet.
     pub async fn embedded(folder: &Path, setting: Setting) -> Result<Subject> {
-        let path = folder.join("store.db");
+        let path = Subject::store_in(folder);
         let tide = open(&path).await?;
         let Setting { actions, flows, limits } = setting;
         tide.define(Document { flows, actions, limits: Some(limits) });
@@ -91,6 +99,15 @@ impl Subject {
         let submit = Submit { id, what, tags: Vec::new(), priority: 0, due: None, idempotency: None };
         match self.engine.submit_new(vec![submit]).await?.as_slice() {
             [Answer::Accepted { node, .. }] => Ok(TaskId::node(*node)),
+            other => bail!("a submission was not accepted: {other:?}"),
+        }
+    }
+
+    /// As [`Subject::submit`], under an id of one's own; tells too whether it had been accepted before.
+    pub async fn submit_as(&self, id: RunId, what: Submission) -> Result<(TaskId, bool)> {
+        let submit = Submit { id, what, tags: Vec::new(), priority: 0, due: None, idempotency: None };
+        match self.engine.insist(Command::Submit(submit)).await? {
+            Answer::Accepted { node, again } => Ok((TaskId::node(node), again)),
             other => bail!("a submission was not accepted: {other:?}"),
         }
     }
@@ -152,7 +169,7 @@ impl Subject {
     /// Until the history holds everything that was submitted.
     pub async fn history_is_complete(&self) -> Result<()> {
         while !self.history.is_complete()? {
-            tokio::task::yield_now().await;
+            tokio::time::sleep(LOOK_AGAIN).await;
         }
         Ok(())
     }
@@ -182,7 +199,7 @@ async fn open(path: &Path) -> Result<Tidegate> {
     loop {
         match Tidegate::open(&address).await {
             Err(Error::Store(StoreError::InUse(_))) if begin.elapsed() < PATIENCE => {
-                tokio::task::yield_now().await;
+                tokio::time::sleep(LOOK_AGAIN).await;
             }
             opened => return Ok(opened?),
         }

@@ -1,7 +1,6 @@
 //! Several workers in one process, each with its own slots: the ones that the library has beside its engine are too few
 //! for the scenarios.
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use tidegate_core::admission::{Skills, SlotCounts};
 use tidegate_core::ids::Name;
 use tidegate_core::protocol::{Answer, Command, Finish, Join, Leave};
@@ -16,11 +15,9 @@ pub(super) struct Hired {
     done: JoinHandle<()>,
 }
 
-/// Later starts have higher ones, also those of later processes.
+/// The half of an id that holds the time: later starts have higher ones.
 fn incarnation() -> u64 {
-    static STARTS: AtomicU64 = AtomicU64::new(0);
-    let time = (uuid::Uuid::now_v7().as_u128() >> 64) as u64;
-    STARTS.fetch_max(time, Ordering::Relaxed).max(time)
+    (uuid::Uuid::now_v7().as_u128() >> 64) as u64
 }
 
 impl Hired {

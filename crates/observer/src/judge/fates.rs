@@ -17,10 +17,10 @@ struct Fate {
 pub(super) fn judge(case: &Case, records: &[Record], executions: &Executions, verdict: &mut Verdict) {
     let by_job = executions.by_job();
     let mut fates: BTreeMap<u64, Fate> = by_job.keys().map(|&job| (job, Fate::default())).collect();
-    let told = [Fact::Acknowledged, Fact::Finished, Fact::GivenUp];
+    let told = [Fact::Acknowledged, Fact::Found, Fact::Finished, Fact::GivenUp];
     for record in records.iter().filter(|record| told.contains(&record.fact)) {
         let fate = fates.entry(record.job).or_default();
-        fate.is_acknowledged |= record.fact == Fact::Acknowledged;
+        fate.is_acknowledged |= matches!(record.fact, Fact::Acknowledged | Fact::Found);
         fate.finished += u32::from(record.fact == Fact::Finished);
         fate.given_up += u32::from(record.fact == Fact::GivenUp);
     }

@@ -22,6 +22,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("sim", &["core", "store", "engine", "wire"]),
     ("observer", &[]),
     ("bench", &["core", "store", "engine", "worker", "tidegate", "observer", "sim"]),
+    ("bench-peers/graphile", &[]),
     ("xtask", &["core", "flow", "store", "wire", "engine", "worker", "server", "tidegate", "cli", "sim"]),
 ];
 

@@ -57,7 +57,9 @@ const STATEMENTS: &[&[&str]] = &[
 
 fn may_hold_sql(source: &Source) -> bool {
     let is_of_store = source.path.starts_with("crates/store/") || source.path.contains("/drivers/");
-    is_of_store || source.path.starts_with("crates/bench/sql/") || source.is_test
+    // A peer's tables are the peer's.
+    let is_of_bench = source.path.starts_with("crates/bench/sql/") || source.path.starts_with("bench-peers/");
+    is_of_store || is_of_bench || source.is_test
 }
 
 fn find_sql(source: &Source) -> Vec<Finding> {
