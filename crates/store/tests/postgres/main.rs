@@ -6,11 +6,14 @@
 mod conformance;
 #[path = "../database/mod.rs"]
 mod database;
+#[path = "../golden/mod.rs"]
+mod golden;
 
 mod fence;
 mod letters;
 mod outages;
 mod place;
+mod plans;
 mod projectors;
 mod proxy;
 mod refusals;
