@@ -3,10 +3,12 @@
 //! Whatever was written once stays readable; what a newer version wrote is refused, not guessed at.
 
 use crate::contract::Entry;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use thiserror::Error;
 
 /// The version that is written.
-const VERSION: u8 = 1;
+pub const VERSION: u8 = 1;
 /// About what an ordinary write takes: room for all of them from the beginning saves copying them as they grow.
 const BYTES_A_WRITE: usize = 96;
 
@@ -31,13 +33,22 @@ pub fn encode(entry: &Entry) -> Result<Vec<u8>, CodecError> {
 }
 
 pub fn decode(bytes: &[u8]) -> Result<Entry, CodecError> {
+    decode_part(bytes)
+}
+
+/// A part of an entry that is kept for itself.
+pub fn encode_part(part: &impl Serialize) -> Result<Vec<u8>, CodecError> {
+    postcard::to_extend(part, vec![VERSION]).map_err(CodecError::Unwritable)
+}
+
+pub fn decode_part<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, CodecError> {
     let (&version, rest) = bytes.split_first().ok_or(CodecError::Empty)?;
     match version {
         VERSION => {
-            let (entry, rest) = postcard::take_from_bytes(rest).map_err(CodecError::Damaged)?;
+            let (part, rest) = postcard::take_from_bytes(rest).map_err(CodecError::Damaged)?;
             // What is left over was not written by us.
             if rest.is_empty() {
-                Ok(entry)
+                Ok(part)
             } else {
                 Err(CodecError::Damaged(postcard::Error::DeserializeBadEncoding))
             }

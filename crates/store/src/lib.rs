@@ -2,13 +2,18 @@
 
 pub mod codec;
 pub mod contract;
+mod fold;
 mod identity;
 pub mod memory;
+mod migrations;
+pub mod postgres;
 pub mod sqlite;
+mod words;
 
 pub use contract::{
     Commit, Contact, Ended, Entry, Found, KEPT_ENTRIES, KEYS_STAY, Leader, Letter, Loaded, Reads, Sought,
     Store, StoreError, Term,
 };
 pub use memory::MemoryStore;
+pub use postgres::{PostgresReader, PostgresStore};
 pub use sqlite::{SqliteReader, SqliteStore};

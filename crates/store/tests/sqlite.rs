@@ -1,6 +1,7 @@
 //! The SQLite store keeps the contract, and what it promises besides: one owner, many readers, no half of an entry.
 
 mod conformance;
+mod golden;
 
 use conformance::ledger::Ledger;
 use conformance::samples::{JOB, add, ended, granted, job};
@@ -179,4 +180,39 @@ fn rows_can_be_read_without_us() {
     );
     assert_eq!(read("select payload ->> '$.to' from task_spec"), "a");
     assert_eq!(read("select body ->> '$.Job.tags[0][0]' from task_spec"), "team");
+}
+
+#[test]
+fn the_schema_is_the_one_that_was_looked_at() {
+    let place = Sqlite::fresh();
+    drop(place.open());
+    let file = Connection::open(place.path()).unwrap();
+    let mut statement =
+        file.prepare("select sql from sqlite_schema where sql is not null order by type, name").unwrap();
+    let lines: Vec<String> = statement.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
+    golden::compare("sqlite.txt", &lines);
+}
+
+/// Entries are committed all the while; what the copy holds is what was there at one moment.
+#[test]
+fn a_backup_taken_under_load_opens_and_loads() {
+    let mut ledger = Ledger::<Sqlite>::open();
+    ledger.write([other_job(0)]);
+    let copies = TempDir::new().unwrap();
+    let (from, to) = (ledger.place.path(), copies.path().join("copy.db"));
+    let copy = to.clone();
+    std::thread::scope(|scope| {
+        let backup = scope.spawn(move || SqliteStore::backup(from, copy));
+        for node in 1..400 {
+            ledger.write([other_job(node)]);
+        }
+        backup.join().unwrap().unwrap();
+    });
+    let loaded = SqliteStore::open(&to).unwrap().load().unwrap();
+    assert!(loaded.sequence > 0);
+    assert_eq!(loaded.snapshot.nodes.len() as u64, loaded.sequence, "whole entries only");
+    assert!(
+        matches!(SqliteStore::backup(ledger.place.path(), &to), Err(StoreError::Unusable(_))),
+        "nothing is lost"
+    );
 }

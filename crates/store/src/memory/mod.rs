@@ -9,7 +9,7 @@ mod mailbox;
 mod prune;
 mod tables;
 
-pub use tables::Tables;
+pub use tables::{Head, Item, Tables, Task};
 
 use crate::contract::{
     Commit, Contact, Ended, Entry, Found, KEPT_ENTRIES, Leader, Letter, Loaded, Reads, Sought, Store,

@@ -37,6 +37,13 @@ pub struct Head {
     pub digest: Option<u64>,
 }
 
+impl Head {
+    pub(crate) fn of(entry: &Entry) -> Self {
+        let &Entry { sequence, batch, next, now, digest, .. } = entry;
+        Head { sequence, batch, next, now, digest }
+    }
+}
+
 /// A job, run or step.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Task {
@@ -56,19 +63,13 @@ pub struct Item {
 impl Tables {
     /// Makes all of an entry's writes, in order.
     pub fn apply(&mut self, entry: &Entry) {
-        self.head = Head {
-            sequence: entry.sequence,
-            batch: entry.batch,
-            next: entry.next,
-            now: entry.now,
-            digest: entry.digest,
-        };
+        self.head = Head::of(entry);
         for write in &entry.writes {
             self.write(write);
         }
     }
 
-    fn write(&mut self, write: &Write) {
+    pub(crate) fn write(&mut self, write: &Write) {
         match write {
             Write::NodeAdded(row) => {
                 self.tasks.insert(row.node, Task { row: (**row).clone(), output: None });

@@ -5,11 +5,11 @@
 use super::columns::{Content, Json, Word, micros, signed};
 use super::sql;
 use crate::contract::{Entry, KEPT_ENTRIES};
-use crate::{codec, identity};
+use crate::{codec, identity, words};
 use rusqlite::{Connection, Params};
 use tidegate_core::ids::{NodeId, TaskId};
 use tidegate_core::protocol::{
-    Body, DeclaredRow, GrantRow, Lease, LimitRow, NodeRow, Payload, Rendered, Stop, Tally, WorkerRow, Write,
+    DeclaredRow, GrantRow, Lease, LimitRow, NodeRow, Payload, Rendered, Stop, Tally, WorkerRow, Write,
 };
 use tidegate_core::state::State;
 use tidegate_core::time::Moment;
@@ -74,11 +74,7 @@ impl Tables<'_> {
     }
 
     fn add_node(&self, row: &NodeRow) -> rusqlite::Result<()> {
-        let (kind, name, step) = match &row.body {
-            Body::Job(job) => ("job", Some(&job.action), None),
-            Body::Run(run) => ("run", Some(&run.flow), None),
-            Body::Step(step) => ("step", None, Some(step.index)),
-        };
+        let (kind, name, step) = words::of_body(&row.body);
         let (life, grant) = (&row.life, row.life.grant.as_ref());
         self.run(
             sql!("task_add"),
@@ -86,7 +82,7 @@ impl Tables<'_> {
                 id(row.node),
                 row.parent.map(id),
                 kind,
-                name.map(|name| name.as_str()),
+                name,
                 step,
                 identity::id(&row.body).map(|id| id.to_string()),
                 Word(life.state),
@@ -217,11 +213,7 @@ impl Tables<'_> {
     }
 
     fn declare(&self, row: &DeclaredRow) -> rusqlite::Result<()> {
-        let (kind, name, version) = match row {
-            DeclaredRow::Flow { version, flow } => ("flow", flow.name.as_str(), *version),
-            DeclaredRow::Action(policy) => ("action", policy.policy.action.as_str(), 0),
-            DeclaredRow::Limits(_) => ("limits", "", 0),
-        };
+        let (kind, name, version) = words::of_declared(row);
         self.run(sql!("declare"), (kind, name, version, Json(row))).map(drop)
     }
 

@@ -77,6 +77,16 @@ impl SqliteStore {
         connection.execute(sql!("letter_add"), (id.to_string(), content)).map(drop).map_err(fault::said)
     }
 
+    /// Copies a store as it is at one moment, while whoever owns it goes on. A file that is there already is left alone.
+    pub fn backup(path: impl AsRef<Path>, to: impl AsRef<Path>) -> Result<(), StoreError> {
+        let to = to.as_ref();
+        if to.exists() {
+            return Err(StoreError::Unusable(format!("{} is there already", to.display())));
+        }
+        let connection = open::reader(path.as_ref())?;
+        connection.execute(sql!("backup"), [to.to_string_lossy()]).map(drop).map_err(fault::said)
+    }
+
     /// Works on the file, unless the connection is closed, and closes it if it cannot be trusted afterwards.
     fn with<T>(
         &mut self,

@@ -38,7 +38,8 @@ pub fn who_leads_may_extend<B: Backend>() {
 
 pub fn without_the_lead_nothing_is_taken<B: Backend>() {
     let entry = Entry { term: 0, ..Ledger::<B>::open().entry(Vec::new()) };
-    let mut store = B::fresh().open();
+    let place = B::fresh();
+    let mut store = place.open();
     assert_eq!(store.commit(&entry).unwrap(), Commit::Deposed);
     assert_eq!(store.commit(&Entry { term: 1, ..entry }).unwrap(), Commit::Deposed);
 }

@@ -67,6 +67,11 @@ impl Drive {
         self.core.now()
     }
 
+    /// The last id that was given to a submission.
+    pub fn ids(&self) -> u128 {
+        self.ids
+    }
+
     pub fn next(&self) -> u64 {
         self.core.next()
     }

@@ -1,0 +1,2 @@
+-- The newest entry; null if there was none.
+select max(sequence) from tidegate.journal

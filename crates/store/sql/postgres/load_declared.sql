@@ -1,0 +1,2 @@
+-- What was declared, in that order.
+select definition::text from tidegate.declared order by place

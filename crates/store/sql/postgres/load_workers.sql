@@ -1,0 +1,2 @@
+-- Workers that have not gone.
+select name, incarnation, skills::text, process_slots, io_slots from tidegate.worker

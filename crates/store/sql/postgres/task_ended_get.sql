@@ -1,0 +1,2 @@
+-- How a task ended.
+select state, output, error, attempts from tidegate.ended_task where node = $1

@@ -1,0 +1,2 @@
+-- A worker is gone.
+delete from tidegate.worker where name = $1

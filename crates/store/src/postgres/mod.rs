@@ -1,0 +1,204 @@
+//! A store in PostgreSQL, for several servers of which one leads.
+//!
+//! Journal first, tables follow: a commit is one statement that adds an entry, behind a fence; the tables are brought
+//! up to date afterwards, by a [projector](projector) that folds many entries into few writes. Nothing here needs a
+//! session of its own, so that a pool may stand in between.
+
+mod batch;
+mod columns;
+mod fault;
+mod leading;
+mod listen;
+mod load;
+mod mailbox;
+mod migrations;
+mod overlay;
+mod project;
+mod projector;
+mod prune;
+mod read;
+mod reader;
+mod session;
+mod settings;
+
+pub use reader::PostgresReader;
+
+use crate::codec;
+use crate::contract::{
+    Commit, Contact, Ended, Entry, Found, Leader, Letter, Loaded, Reads, Sought, Store, StoreError, Term,
+};
+use columns::{Uuid, signed};
+use overlay::Overlay;
+use session::{PATIENCE, Session};
+use std::sync::Arc;
+use std::time::Duration;
+use tidegate_core::ids::{Name, NodeId, TaskId};
+use tidegate_core::protocol::Payload;
+use tidegate_core::time::{Moment, Span};
+use tokio_postgres::Config;
+use tokio_postgres::types::{ToSql, Type};
+
+/// The statement in `sql/postgres/<name>.sql`.
+macro_rules! sql {
+    ($name:literal) => {
+        include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/sql/postgres/", $name, ".sql"))
+    };
+}
+pub(crate) use sql;
+
+/// What a statement is given, with the types it expects.
+type Columns<'a> = &'a [(&'a (dyn ToSql + Sync), Type)];
+
+/// Writes that may be committed and not yet be in the tables. More wait, for a while.
+const LAG: usize = 50_000;
+const LAG_PATIENCE: Duration = Duration::from_millis(500);
+
+/// A server's handle.
+#[derive(Debug)]
+pub struct PostgresStore {
+    session: Session,
+    overlay: Arc<Overlay>,
+}
+
+impl PostgresStore {
+    /// Opens the store in the database of this URL, and makes it if it is not there.
+    pub fn open(url: &str) -> Result<Self, StoreError> {
+        let mut session = Session::new(config(url)?)?;
+        migrations::migrate(&mut session)?;
+        let overlay = Arc::new(Overlay::default());
+        projector::start(session.another()?, overlay.clone())?;
+        Ok(PostgresStore { session, overlay })
+    }
+
+    /// Opens the store to look at it, from a process that does not write.
+    pub fn open_reader(url: &str) -> Result<PostgresReader, StoreError> {
+        let mut session = Session::new(config(url)?)?;
+        migrations::expect_newest(&mut session)?;
+        Ok(PostgresReader::new(session, Arc::default()))
+    }
+
+    /// A handle for whoever reads what this one has written, on another thread.
+    pub fn reader(&self) -> Result<PostgresReader, StoreError> {
+        Ok(PostgresReader::new(self.session.another()?, self.overlay.clone()))
+    }
+}
+
+fn config(url: &str) -> Result<Config, StoreError> {
+    let config: Result<Config, _> = url.parse();
+    config.map_err(|error| StoreError::Unusable(fault::words(&error)))
+}
+
+impl Drop for PostgresStore {
+    fn drop(&mut self) {
+        self.overlay.stop();
+    }
+}
+
+impl Store for PostgresStore {
+    fn lead(&mut self, server: &Name, mine: Option<u32>, lease: Span) -> Result<Option<Term>, StoreError> {
+        leading::lead(&mut self.session, server, mine, lease)
+    }
+
+    fn resign(&mut self, term: u32) -> Result<(), StoreError> {
+        leading::resign(&mut self.session, term)
+    }
+
+    fn commit(&mut self, entry: &Entry) -> Result<Commit, StoreError> {
+        self.overlay.wait_for_room(LAG, LAG_PATIENCE)?;
+        let commit = commit(&mut self.session, entry)?;
+        if commit == Commit::Done {
+            self.overlay.committed(entry);
+        }
+        Ok(commit)
+    }
+
+    fn reopen(&mut self) -> Result<(), StoreError> {
+        self.session.close();
+        migrations::migrate(&mut self.session)
+    }
+
+    fn announce(&mut self, server: &Name, contact: &Contact) -> Result<(), StoreError> {
+        leading::announce(&mut self.session, server, contact)
+    }
+
+    fn leader(&mut self) -> Result<Option<Leader>, StoreError> {
+        leading::leader(&mut self.session)
+    }
+
+    fn letters(&mut self, after: u64, most: usize) -> Result<Vec<Letter>, StoreError> {
+        mailbox::letters(&mut self.session, after, most)
+    }
+
+    fn set_aside(&mut self, letter: u64, why: &str) -> Result<(), StoreError> {
+        mailbox::set_aside(&mut self.session, letter, why)
+    }
+
+    fn prune(&mut self, before: Moment, most: u32) -> Result<u64, StoreError> {
+        // What ended a moment ago may be meant too; what is still on its way is left for the next time.
+        self.overlay.wait_for_tables(LAG_PATIENCE);
+        prune::prune(&mut self.session, before, most)
+    }
+
+    fn listen(&mut self, wake: Box<dyn Fn() + Send + Sync>) {
+        listen::start(self.session.config().clone(), self.overlay.clone(), wake);
+    }
+}
+
+/// Sends the entry, and looks for the reason if it was not taken. The same entry under its number is as good as taken.
+fn commit(session: &mut Session, entry: &Entry) -> Result<Commit, StoreError> {
+    let bytes = codec::encode(entry).map_err(|error| StoreError::Broken(error.to_string()))?;
+    let (sequence, term, batch) = (signed(entry.sequence), i64::from(entry.term), Uuid(entry.batch));
+    let writes = i32::try_from(entry.writes.len()).unwrap_or(i32::MAX);
+    let letters: Vec<i64> = entry.letters.iter().copied().map(signed).collect();
+    session.call(PATIENCE, async |client| {
+        let columns: Columns = &[
+            (&sequence, Type::INT8),
+            (&term, Type::INT8),
+            (&batch, Type::UUID),
+            (&writes, Type::INT4),
+            (&bytes, Type::BYTEA),
+            (&letters, Type::INT8_ARRAY),
+        ];
+        if client.query_typed_opt(sql!("commit"), columns).await?.is_some() {
+            return Ok(Commit::Done);
+        }
+        let row = client.query_typed_one(sql!("commit_look"), &columns[..2]).await?;
+        Ok(match (row.try_get::<_, Option<Uuid>>(0)?, row.try_get(1)?) {
+            (Some(found), _) if found == batch => Commit::Done,
+            (_, false) => Commit::Deposed,
+            (_, true) => Commit::Foreign,
+        })
+    })
+}
+
+impl Reads for PostgresStore {
+    fn find(&mut self, sought: &[Sought]) -> Result<Vec<Option<Found>>, StoreError> {
+        read::find(&mut self.session, &self.overlay, sought)
+    }
+
+    fn load(&mut self) -> Result<Loaded, StoreError> {
+        let loaded = load::load(&mut self.session)?;
+        self.overlay.loaded(loaded.sequence);
+        Ok(loaded)
+    }
+
+    fn payload(&mut self, task: TaskId) -> Result<Option<Payload>, StoreError> {
+        read::payload_of(&mut self.session, &self.overlay, task)
+    }
+
+    fn ended(&mut self, task: TaskId) -> Result<Option<Ended>, StoreError> {
+        read::ended(&mut self.session, &self.overlay, task)
+    }
+
+    fn ended_items(&mut self, step: NodeId, from: u32, to: u32) -> Result<Vec<(u32, Ended)>, StoreError> {
+        read::ended_items(&mut self.session, &self.overlay, step, from, to)
+    }
+
+    fn entries(&mut self, after: u64, most: usize) -> Result<Option<Vec<Arc<Entry>>>, StoreError> {
+        read::entries(&mut self.session, after, most)
+    }
+
+    fn reach(&mut self, sequence: u64, patience: Duration) -> Result<bool, StoreError> {
+        read::reach(&mut self.session, &self.overlay, sequence, patience)
+    }
+}

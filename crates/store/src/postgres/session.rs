@@ -1,0 +1,98 @@
+//! A connection that is made when it is needed and thrown away when something went wrong with it.
+//!
+//! Whoever calls may block, and never blocks for ever: every call has a deadline of its own, kept on this side. No
+//! call leaves anything behind in its session, so that a pool which gives every transaction another connection may
+//! stand in between: statements are not prepared, settings are for one transaction.
+
+use super::fault::{self, Fault};
+use crate::contract::StoreError;
+use std::fmt;
+use std::time::Duration;
+use tokio::runtime::{Builder, Runtime};
+use tokio::time::timeout;
+use tokio_postgres::{Client, Config, NoTls};
+
+/// How long a call may take that is nothing special.
+pub const PATIENCE: Duration = Duration::from_secs(5);
+/// How long a connection may take.
+const CONNECTING: Duration = Duration::from_secs(5);
+
+pub struct Session {
+    runtime: Runtime,
+    config: Config,
+    client: Option<Client>,
+}
+
+impl Session {
+    /// Does not connect yet.
+    pub fn new(config: Config) -> Result<Self, StoreError> {
+        let runtime = Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|error| StoreError::Unusable(error.to_string()))?;
+        Ok(Session { runtime, config, client: None })
+    }
+
+    /// Another connection to the same database.
+    pub fn another(&self) -> Result<Self, StoreError> {
+        Session::new(self.config.clone())
+    }
+
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// Works with the database. `work` may be called twice, the second time on a fresh connection: one that was left
+    /// idle may have been cut without anybody noticing.
+    pub fn call<T>(
+        &mut self,
+        patience: Duration,
+        work: impl AsyncFn(&Client) -> Result<T, Fault>,
+    ) -> Result<T, StoreError> {
+        if let Some(client) = self.client.take() {
+            match self.work(client, patience, &work) {
+                Err(Fault::Cut(_)) => {}
+                result => return result.map_err(StoreError::from),
+            }
+        }
+        let client = self.connect()?;
+        self.work(client, patience, &work).map_err(StoreError::from)
+    }
+
+    /// Whatever went wrong, the connection may be in the middle of something: it is not used again.
+    fn work<T>(
+        &mut self,
+        client: Client,
+        patience: Duration,
+        work: impl AsyncFn(&Client) -> Result<T, Fault>,
+    ) -> Result<T, Fault> {
+        let result = self.runtime.block_on(async { timeout(patience, work(&client)).await });
+        let value = result.unwrap_or(Err(Fault::Stalled))?;
+        self.client = Some(client);
+        Ok(value)
+    }
+
+    fn connect(&self) -> Result<Client, StoreError> {
+        let connecting = async { timeout(CONNECTING, self.config.connect(NoTls)).await };
+        let (client, connection) = match self.runtime.block_on(connecting) {
+            Ok(Ok(connected)) => connected,
+            Ok(Err(error)) => return Err(StoreError::Unusable(fault::words(&error))),
+            Err(_) => return Err(StoreError::Unusable("it does not answer".to_owned())),
+        };
+        self.runtime.spawn(async {
+            // Whoever waits for an answer is told by the client.
+            let _ = connection.await;
+        });
+        Ok(client)
+    }
+
+    pub fn close(&mut self) {
+        self.client = None;
+    }
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session").field("is_connected", &self.client.is_some()).finish_non_exhaustive()
+    }
+}

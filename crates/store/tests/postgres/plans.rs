@@ -1,0 +1,165 @@
+//! Nothing on the hot path reads what it does not need, with a million tasks waiting.
+//!
+//! Every statement is explained with real values, in a transaction that is rolled back and has the settings that the
+//! store gives it.
+
+use crate::conformance::Backend;
+use crate::database::Admin;
+use crate::place::Place;
+use serde_json::Value;
+
+const MILLION: u32 = 1_000_000;
+/// Tables of up to this many rows may be read from end to end.
+const SMALL: u64 = 1_000;
+
+/// A third is of an action without limits, a third of one that is limited, and a third has a key of its own. Leases
+/// are the ones that will be renewed. Nothing has to survive this, so it need not be logged.
+const FILL: &str = r"
+    alter table tidegate.open_task set unlogged;
+    alter table tidegate.ended_task set unlogged;
+    alter table tidegate.open_item set unlogged;
+    alter table tidegate.ended_item set unlogged;
+    insert into tidegate.open_task (
+        node, kind, name, id, idempotency, content, state, priority, root, accepted, attempts, failures, losses,
+        incarnation, grant_number, paused, entered, body, payload
+    )
+    select
+        node, 'job', 'action.' || node % 3, lpad(to_hex(node), 32, '0')::uuid, case node % 3 when 2 then 'k' || node end,
+        node, 'waiting', 0, node, 'epoch', 0, 0, 0, 1, 1, false, false, decode(repeat('ab', 30 + node % 3 * 20), 'hex'),
+        '{}'
+    from generate_series(1, 1000000) as node;
+    insert into tidegate.ended_task (
+        node, kind, name, id, state, priority, root, accepted, started, ended, attempts, failures, losses, paused,
+        entered, body, payload, output
+    )
+    select
+        node, 'job', 'action', lpad(to_hex(node), 32, '0')::uuid, 'succeeded', 0, node, 'epoch', 'epoch',
+        timestamptz 'epoch' + node * interval '1 second', 1, 0, 0, false, false, '\x01', '{}', 'null'
+    from generate_series(2000001, 2100000) as node;
+    insert into tidegate.open_item (step, idx, state, accepted, attempts, failures, losses, payload)
+    select 7, idx, 'waiting', 'epoch', 0, 0, 0, '{}' from generate_series(0, 99999) as idx;
+    insert into tidegate.ended_item (step, idx, state, accepted, ended, attempts, failures, losses, payload)
+    select 8, idx, 'succeeded', 'epoch', 'epoch', 1, 0, 0, '{}' from generate_series(0, 99999) as idx;
+    insert into tidegate.journal (sequence, term, batch, writes, entry)
+    select sequence, 1, gen_random_uuid(), 100, '\x01' from generate_series(1, 2000) as sequence;
+    insert into tidegate.mailbox (id, content) select gen_random_uuid(), '{}' from generate_series(1, 20000);
+    update tidegate.position set sequence = 1990;
+    update tidegate.leader set term = 1, server = 'server';
+    analyze";
+
+/// A statement, and what stands for its parameters.
+struct Statement {
+    name: &'static str,
+    sql: &'static str,
+    values: &'static [&'static str],
+    /// Whether it runs with the settings of a projection.
+    is_projected: bool,
+}
+
+macro_rules! statement {
+    ($name:literal, $is_projected:literal, [$($value:expr),*]) => {
+        Statement {
+            name: $name,
+            sql: include_str!(concat!("../../sql/postgres/", $name, ".sql")),
+            values: &[$($value),*],
+            is_projected: $is_projected,
+        }
+    };
+}
+
+/// Ten thousand tasks of the middle, or as many nulls.
+const NODES: &str = "(select array_agg(500000 + n) from generate_series(1, 10000) as n)";
+const NEW: &str = "(select array_agg(3000000 + n) from generate_series(1, 10000) as n)";
+const NULLS: &str = "(select array_agg(null::text) from generate_series(1, 10000) as n)";
+const ONES: &str = "(select array_agg(1) from generate_series(1, 10000) as n)";
+const TIMES: &str = "(select array_agg(timestamptz 'epoch') from generate_series(1, 10000) as n)";
+const YES: &str = "(select array_agg(true) from generate_series(1, 10000) as n)";
+const NO: &str = "(select array_agg(false) from generate_series(1, 10000) as n)";
+const WORDS: &str = "(select array_agg('running'::text) from generate_series(1, 10000) as n)";
+const BYTES: &str = r"(select array_agg('\x01'::bytea) from generate_series(1, 10000) as n)";
+const STEPS: &str = "(select array_agg(7) from generate_series(1, 10000) as n)";
+const INDEXES: &str = "(select array_agg(50000 + n) from generate_series(1, 10000) as n)";
+const IDS: &str =
+    "(select array_agg(lpad(to_hex(n * 2001), 32, '0')::uuid) from generate_series(1, 1000) as n)";
+const KEYS: &str = "(select array_agg('k' || n * 3) from generate_series(1, 1000) as n)";
+
+#[rustfmt::skip] // A statement is read like a call.
+const HOT: &[Statement] = &[
+    statement!("commit", false, ["2001", "1", "gen_random_uuid()", "1", r"'\x01'::bytea", "array[1, 2, 3]::bigint[]"]),
+    statement!("commit_look", false, ["2000", "1"]),
+    statement!("lead", false, ["'server'", "1", "1000000"]),
+    statement!("letter_list", false, ["0", "1000"]),
+    statement!("find", false, [IDS, KEYS]),
+    statement!("task_payload_get", false, ["500000"]),
+    statement!("item_payload_get", false, ["7", "500"]),
+    statement!("task_ended_get", false, ["2000500"]),
+    statement!("item_ended_get", false, ["8", "100", "200"]),
+    statement!("task_attempts_get", false, ["500000"]),
+    statement!("item_attempts_get", false, ["7", "100", "200"]),
+    statement!("journal_list", false, ["1900", "50"]),
+    statement!("journal_tail", true, ["1990", "20000"]),
+    statement!("journal_trim", true, ["0", "990"]),
+    statement!("position_look", false, []),
+    statement!("position_set", true, ["2000", "1", "'epoch'::timestamptz", "null::bigint"]),
+    statement!("open_task_add", true, [NEW, NULLS, WORDS, NULLS, NULLS, NULLS, NULLS, NULLS, NULLS, WORDS, ONES, ONES, TIMES, NULLS, NULLS, ONES, ONES, ONES, NULLS, NULLS, NULLS, NULLS, NULLS, NULLS, NULLS, NO, NO, NULLS, BYTES, NULLS]),
+    statement!("ended_task_add", true, [NEW, NULLS, WORDS, NULLS, NULLS, NULLS, NULLS, NULLS, NULLS, WORDS, ONES, ONES, TIMES, TIMES, TIMES, ONES, ONES, ONES, NULLS, NO, NO, NULLS, BYTES, NULLS, NULLS]),
+    statement!("open_task_change", true, [NODES, WORDS, ONES, NULLS, NULLS, TIMES, YES, NULLS, YES, NULLS, NO, NULLS, YES, WORDS, ONES, ONES, TIMES, TIMES, ONES, NULLS, NULLS, NULLS, NULLS]),
+    statement!("open_task_end", true, [NODES, WORDS, ONES, NULLS, NULLS, TIMES, YES, NULLS, NULLS, NULLS, NULLS, NULLS, NULLS, TIMES, BYTES]),
+    statement!("open_task_renew", true, [NODES, ONES, ONES, TIMES]),
+    statement!("open_item_change", true, [STEPS, INDEXES, WORDS, ONES, NULLS, NULLS, TIMES, YES, NULLS, YES, NULLS, NO, NULLS, YES, WORDS, ONES, ONES, TIMES, TIMES, ONES]),
+    statement!("open_item_end", true, [STEPS, INDEXES, WORDS, ONES, NULLS, NULLS, TIMES, YES, NULLS, NULLS, TIMES, BYTES]),
+    statement!("open_item_end_range", true, ["7", "0", "10000", "'cancelled'::text", "'epoch'::timestamptz"]),
+    statement!("prune_roots", true, ["'epoch'::timestamptz + interval '2005000 s'", "1", "1000"]),
+    statement!("prune_tree", true, ["(select array_agg(2000000 + n) from generate_series(1, 1000) as n)"]),
+];
+
+#[test]
+fn a_million_waiting_tasks_cost_nothing_on_the_hot_path() {
+    let place = Place::fresh();
+    place.0.hurry();
+    drop(place.open());
+    let admin = place.admin();
+    admin.run(FILL);
+    assert_eq!(admin.value("select count(*) from tidegate.open_task"), MILLION.to_string());
+    let mut findings = Vec::new();
+    for statement in HOT {
+        let plan = explain(&admin, statement);
+        look_at(&admin, statement.name, &plan[0]["Plan"], &mut findings);
+    }
+    assert!(findings.is_empty(), "{}", findings.join("\n"));
+}
+
+fn explain(admin: &Admin, statement: &Statement) -> Value {
+    let mut sql = statement.sql.to_owned();
+    // The last first, so that $1 is not taken for the beginning of $10.
+    for (index, value) in statement.values.iter().enumerate().rev() {
+        sql = sql.replace(&format!("${}", index + 1), &format!("({value})"));
+    }
+    admin.run("begin");
+    if statement.is_projected {
+        admin.run(include_str!("../../sql/postgres/project_settings.sql"));
+    }
+    let lines = admin.rows(&format!("explain (analyze, buffers, format json)\n{sql}"));
+    admin.run("rollback");
+    let text: String = lines.into_iter().filter_map(|mut row| row.swap_remove(0)).collect();
+    serde_json::from_str(&text).unwrap()
+}
+
+/// Looks at a part of a plan and all below it.
+fn look_at(admin: &Admin, name: &str, part: &Value, findings: &mut Vec<String>) {
+    let kind = part["Node Type"].as_str().unwrap_or_default();
+    if kind == "Seq Scan" {
+        let table = part["Relation Name"].as_str().unwrap_or_default();
+        let rows = admin.value(&format!("select reltuples::bigint from pg_class where relname = '{table}'"));
+        if rows.parse::<u64>().unwrap_or(0) > SMALL {
+            findings.push(format!("{name} reads all of {table}"));
+        }
+    }
+    let thrown_away = part["Rows Removed by Filter"].as_u64().unwrap_or(0);
+    if thrown_away > 0 && kind != "CTE Scan" {
+        findings.push(format!("{name} throws {thrown_away} rows away ({kind})"));
+    }
+    for below in part["Plans"].as_array().into_iter().flatten() {
+        look_at(admin, name, below, findings);
+    }
+}

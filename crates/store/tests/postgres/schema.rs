@@ -1,0 +1,62 @@
+//! The schema: made once, whoever comes first, and legible.
+
+use crate::conformance::Backend;
+use crate::conformance::samples::granted;
+use crate::golden;
+use crate::place::{Place, ledger, other_job};
+use std::time::Duration;
+use tidegate_core::ids::{NodeId, TaskId};
+use tidegate_store::{PostgresStore, Reads};
+
+#[test]
+fn servers_that_start_together_do_not_collide() {
+    let place = Place::fresh();
+    let url = place.0.url.as_str();
+    std::thread::scope(|scope| {
+        let servers: Vec<_> =
+            (0..8).map(|_| scope.spawn(move || PostgresStore::open(url).map(drop))).collect();
+        for server in servers {
+            assert_eq!(server.join().unwrap(), Ok(()));
+        }
+    });
+    assert_eq!(place.admin().value("select count(*) from tidegate.migration"), "1");
+}
+
+#[test]
+fn rows_can_be_read_without_us() {
+    let mut ledger = ledger();
+    ledger.write([other_job(1), granted(TaskId::node(NodeId(1)), 1)]);
+    assert!(ledger.store.reach(1, Duration::ZERO).unwrap());
+    ledger.load();
+    let row = "select kind, name, state, worker, payload::json ->> 'to', tags ->> 'team' from tidegate.task";
+    let words = ["job", "mail.send", "running", "w1", "a", "ü"].map(|word| Some(word.to_owned()));
+    assert_eq!(ledger.place.admin().rows(row), [words]);
+}
+
+/// Tables, columns, indexes, views and functions, and what is said about them.
+const DUMP: &str = r#"
+    select line from (
+        select 1 as part, relname::text as of, 0 as place, relkind::text || ' ' || relname || coalesce(': ' || obj_description(oid, 'pg_class'), '') as line
+        from pg_class where relnamespace = 'tidegate'::regnamespace and relkind in ('r', 'v')
+        union all
+        select 1, (select relname::text from pg_class where oid = attrelid), attnum, '    ' || attname || ' ' || format_type(atttypid, atttypmod)
+            || case when attnotnull then ' not null' else '' end
+            || coalesce(' default ' || pg_get_expr(adbin, adrelid), '')
+            || coalesce(': ' || col_description(attrelid, attnum), '')
+        from pg_attribute left join pg_attrdef on adrelid = attrelid and adnum = attnum
+        where attrelid in (select oid from pg_class where relnamespace = 'tidegate'::regnamespace and relkind in ('r', 'v'))
+            and attnum > 0
+        union all
+        select 2, indexname::text, 0, indexdef from pg_indexes where schemaname = 'tidegate'
+        union all
+        select 3, proname::text, 0, pg_get_functiondef(oid) from pg_proc where pronamespace = 'tidegate'::regnamespace
+    ) as dump
+    order by part, of collate "C", place"#;
+
+#[test]
+fn the_schema_is_the_one_that_was_looked_at() {
+    let place = Place::fresh();
+    drop(place.open());
+    let lines = place.admin().rows(DUMP).into_iter().filter_map(|mut row| row.swap_remove(0));
+    golden::compare("postgres.txt", &lines.collect::<Vec<_>>());
+}
