@@ -241,6 +241,8 @@ impl Server {
         match result {
             Ok(loaded) => {
                 let writer = self.writer(term, loaded, self.clock.at(local));
+                // Where the clock of whoever led before was ahead, time goes on from there: it never goes back.
+                self.clock.set(writer.core().now(), local);
                 self.role = Role::Leader(Box::new(writer));
             }
             Err(error @ StoreError::Unknown(_)) => {

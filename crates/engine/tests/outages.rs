@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 use tidegate_core::Asked;
 use tidegate_core::ids::{Name, NodeId, RunId, TaskId};
-use tidegate_core::protocol::{Answer, Command, Evaluation, Payload, Submission, Submit};
+use tidegate_core::protocol::{Answer, Command, Evaluation, Payload, Snapshot, Submission, Submit};
 use tidegate_core::time::{Moment, Span};
 use tidegate_engine::{Definition, Engine, EngineError, Evaluate, Input, Output, Prepared, Server, Settings};
 use tidegate_store::{
@@ -209,6 +209,32 @@ fn room_for_the_lead_alone_does_not_end_an_outage() {
     assert_eq!(driven.server.outage(), Some(&full()), "and has nothing to show for it yet");
     driven.submit(2);
     assert_eq!(driven.server.outage(), None);
+}
+
+#[test]
+fn a_store_that_was_written_by_a_clock_that_was_ahead_is_served_at_once() {
+    let ahead = Moment(0) + Span::hours(9_000);
+    let mut server = Server::new("engine".into());
+    let mut outputs = Vec::new();
+    let term = Term { term: 1, clock: Moment(5), alone: true, clean: true };
+    let loaded = Loaded { snapshot: Snapshot { now: ahead, ..Snapshot::default() }, ..Loaded::default() };
+    for input in [
+        Input::Led(Ok(Some(term))),
+        Input::Loaded(Ok(loaded)),
+        Input::Command { ticket: 1, command: submit(1) },
+        Input::Tick,
+    ] {
+        server.handle(input, Moment(100), &mut outputs);
+    }
+    let committed = outputs.iter().find_map(|output| match output {
+        Output::Commit(entry) => Some(entry.now),
+        _ => None,
+    });
+    assert_eq!(committed, Some(ahead), "time goes on from there");
+    assert!(
+        server.next_wake().is_some_and(|wake| wake <= Moment(100) + Span::seconds(1)),
+        "it extends its lead"
+    );
 }
 
 struct NoTemplates;

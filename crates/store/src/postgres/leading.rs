@@ -22,7 +22,7 @@ pub fn lead(
         if mine != Some(term) {
             client.query_typed(sql!("hint"), &[]).await?;
         }
-        Ok(Some(Term { term, clock }))
+        Ok(Some(Term { term, clock, alone: false, clean: false }))
     })
 }
 

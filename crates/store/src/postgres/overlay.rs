@@ -65,6 +65,8 @@ struct Known {
     sequence: u64,
     /// Whether the tables have never heard of it.
     is_new: bool,
+    /// Of a new one: what it is inside of.
+    parent: Option<NodeId>,
     payload: Option<Payload>,
     attempts: Option<u32>,
     end: Option<(State, Option<Payload>, Option<String>)>,
@@ -179,6 +181,11 @@ impl Overlay {
         self.recent().roots.get(sought).map(|(_, found)| *found)
     }
 
+    /// What a node that the tables have never heard of is inside of.
+    pub fn around(&self, node: NodeId) -> Option<NodeId> {
+        self.recent().tasks.get(&TaskId::node(node))?.parent
+    }
+
     /// A thread that panicked between two writes is a failure of its own; others go on.
     fn recent(&self) -> MutexGuard<'_, Recent> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -240,13 +247,13 @@ impl Recent {
     fn add_node(&mut self, sequence: u64, row: &NodeRow) {
         let known = self.touch(sequence, TaskId::node(row.node));
         (known.is_new, known.attempts) = (true, Some(row.life.tally.started));
-        known.payload = row.payload.clone();
+        (known.payload, known.parent) = (row.payload.clone(), row.parent);
         if row.life.ended.is_some() {
             known.end = Some((row.life.state, None, row.life.error.clone()));
         }
         let Some(found) = identity::found(row.node, &row.body) else { return };
         let key = identity::idempotency(&row.body).map(|key| Sought::Key(key.key.clone()));
-        for sought in key.into_iter().chain([Sought::Id(found.id)]) {
+        for sought in key.into_iter().chain([Sought::Id(found.id), Sought::Part(found.node)]) {
             self.roots.insert(sought.clone(), (sequence, found));
             if let Some(entry) = self.entries.back_mut() {
                 entry.roots.push(sought);

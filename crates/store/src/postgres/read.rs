@@ -36,22 +36,46 @@ pub fn find(
         let columns: Columns = &[(&ids, Type::UUID_ARRAY), (&keys, Type::TEXT_ARRAY)];
         Ok(client.query_typed(sql!("find"), columns).await?)
     })?;
-    for (index, row) in missing.into_iter().zip(&rows) {
+    for (&index, row) in missing.iter().zip(&rows) {
         found[index] = accepted(row).map_err(Fault::from)?;
     }
+    for index in missing {
+        if let Sought::Part(node) = sought[index] {
+            found[index] = find_part(session, overlay, node)?;
+        }
+    }
     Ok(found)
+}
+
+/// What the tables have not heard of is inside something newer than they are, or inside something they know.
+fn find_part(
+    session: &mut Session,
+    overlay: &Overlay,
+    mut part: NodeId,
+) -> Result<Option<Found>, StoreError> {
+    while let Some(around) = overlay.around(part) {
+        part = around;
+        if let Some(found) = overlay.find(&Sought::Part(part)) {
+            return Ok(Some(found));
+        }
+    }
+    let part = signed(part.0);
+    session.call(PATIENCE, async |client| {
+        let row = client.query_typed_opt(sql!("find_part"), &[(&part, Type::INT8)]).await?;
+        Ok(row.map(|row| accepted(&row)).transpose()?.flatten())
+    })
 }
 
 fn id(sought: &Sought) -> Option<Uuid> {
     match sought {
         Sought::Id(id) => Some(Uuid(id.0)),
-        Sought::Key(_) => None,
+        Sought::Key(_) | Sought::Part(_) => None,
     }
 }
 
 fn key(sought: &Sought) -> Option<Cow<'_, str>> {
     match sought {
-        Sought::Id(_) => None,
+        Sought::Id(_) | Sought::Part(_) => None,
         Sought::Key(key) => Some(text(key.as_str())),
     }
 }
