@@ -3,6 +3,7 @@
 use crate::core::Core;
 use crate::ids::{NodeId, RunId, TaskId};
 use crate::nodes::{Kind, Node, RunState, Work, WorkState};
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 /// Something that waits: for a limit, or for its time.
@@ -15,7 +16,7 @@ pub struct Waiting {
 }
 
 /// Why a name leads nowhere.
-#[derive(Clone, PartialEq, Eq, Debug, Error)]
+#[derive(Clone, PartialEq, Eq, Debug, Error, Serialize, Deserialize)]
 pub enum Lost {
     #[error("there is no open run `{0}`")]
     NoRun(String),

@@ -17,4 +17,5 @@ pub use server::{Input, Output, Server};
 pub use shell::{
     Definition, Delivery, Engine, EngineError, Evaluate, KEEP_AT_LEAST, Prepared, Retention, Settings,
 };
+pub use tidegate_wire as wire;
 pub use writer::{GivenUp, Released, Ticket, Writer};

@@ -27,8 +27,11 @@ pub enum Error {
     #[error("the engine has ended")]
     Closed,
     /// An address of a store that nobody understands.
-    #[error("`{0}` is no address of a store: write `sqlite:PATH` or `memory:`")]
+    #[error("`{0}` is no address of a store: write `sqlite:PATH`, `postgres://…` or `memory:`")]
     Address(String),
+    /// The port on which other processes would reach this one cannot be opened.
+    #[error("no port can be opened for the other processes that share the store: {0}")]
+    Listen(#[source] std::io::Error),
 
     /// The engine did not do it, and asking again would not change that. Nothing was changed.
     #[error(transparent)]

@@ -1,6 +1,7 @@
 //! Tidegate inside a program: durable jobs and flows, with limits that hold and waits that can be explained.
 //!
 //! - [`Tidegate`]: an engine over a store; defines actions and flows, submits, works
+//! - [`Builder`]: how it is opened; on PostgreSQL any number of processes share a store
 //! - [`ActionBuilder`]: the limits of an action; [`Ctx`]: what its function knows about an attempt
 //! - [`Submit`], [`Run`], [`Ending`]: something to be done, and what becomes of it
 //! - [`Work`], [`Working`]: the slots of this process
@@ -13,7 +14,7 @@
 #![deny(missing_docs)]
 
 mod action;
-mod ends;
+mod builder;
 mod error;
 mod evaluator;
 mod events;
@@ -27,6 +28,7 @@ mod tidegate;
 mod work;
 
 pub use action::ActionBuilder;
+pub use builder::Builder;
 pub use error::Error;
 pub use events::Events;
 pub use limits::{Limits, SetLimit};

@@ -8,6 +8,7 @@ use std::time::Duration;
 use tidegate_core::admission::LimitKey;
 use tidegate_core::ids::Name;
 use tidegate_core::protocol::{self, Command, LimitValue, Pausable};
+use tidegate_engine::Engine;
 
 /// Limits by the names under which explanations show them: `runs`, `action:NAME`, `action:NAME/KEY`, `pool:NAME`,
 /// `tag:NAME=VALUE`, `flow:NAME`, `total:PATTERN`, `rate:NAME`, `quota:NAME`.
@@ -97,7 +98,7 @@ impl SetLimit {
         // A pool that only this program knows of must exist before it can be set.
         tide.declare().await?;
         let until = match lasts {
-            Some(span) => Some(tide.look(|_, now| now).await? + span.into()),
+            Some(span) => Some(tide.insist(Engine::now).await? + span.into()),
             None => None,
         };
         let set = protocol::SetLimit { key, value: Some(value), by, until };

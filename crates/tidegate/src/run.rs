@@ -1,14 +1,14 @@
 //! Something that was submitted: a job or a run of a flow.
 
-use crate::ends::End;
 use crate::error::Error;
 use crate::tidegate::Tidegate;
 use serde::de::DeserializeOwned;
 use std::fmt;
 use tidegate_core::explain::Explanation;
 use tidegate_core::ids::{NodeId, RunId, TaskId};
-use tidegate_core::protocol::{Command, Pausable, Refusal};
+use tidegate_core::protocol::{Command, Pausable, Payload, Refusal};
 use tidegate_core::state::State;
+use tidegate_engine::wire;
 
 /// A handle to something that was submitted, by this process or another, now or before a restart.
 #[derive(Clone)]
@@ -22,7 +22,9 @@ pub struct Run {
 #[derive(Clone, Debug)]
 pub struct Ending {
     run: RunId,
-    end: End,
+    state: State,
+    output: Option<Payload>,
+    error: Option<String>,
 }
 
 impl Run {
@@ -42,8 +44,9 @@ impl Run {
 
     /// Waits for its end, however it ends.
     pub async fn wait(&self) -> Result<Ending, Error> {
-        let end = self.tide.end_of(self.node).await?;
-        Ok(Ending { run: self.id, end })
+        let wire::Result { state, output, error, .. } =
+            self.tide.insist(|engine| engine.result(self.id)).await?.ok_or(Error::UnknownRun(self.id))?;
+        Ok(Ending { run: self.id, state, output, error })
     }
 
     /// Waits for its end and gives what it returned; an end that is no success is an error.
@@ -81,8 +84,7 @@ impl Run {
     /// What it does or waits for: every limit that refuses it, who holds that, and its place in line. Print it, or look
     /// inside. Nothing if it has ended.
     pub async fn explain(&self) -> Result<Option<Explanation>, Error> {
-        let task = self.task();
-        self.tide.look(move |core, now| core.explain(task, now)).await
+        self.tide.insist(|engine| engine.explain(self.task())).await
     }
 }
 
@@ -95,20 +97,20 @@ impl fmt::Debug for Run {
 impl Ending {
     /// How it ended.
     pub fn state(&self) -> State {
-        self.end.state
+        self.state
     }
 
     /// What went wrong, if something did.
     pub fn error(&self) -> Option<&str> {
-        self.end.error.as_deref()
+        self.error.as_deref()
     }
 
     /// What it returned; an end that is no success is an error.
     pub fn output<T: DeserializeOwned>(&self) -> Result<T, Error> {
-        let (run, error) = (self.run, self.end.error.clone());
-        match self.end.state {
+        let (run, error) = (self.run, self.error.clone());
+        match self.state {
             State::Succeeded => {
-                let json = self.end.output.as_ref().map_or(&b"null"[..], |output| output.bytes());
+                let json = self.output.as_ref().map_or(&b"null"[..], |output| output.bytes());
                 serde_json::from_slice(json).map_err(|source| Error::Output { run, source })
             }
             State::Cancelled => Err(Error::Cancelled(run)),

@@ -17,8 +17,7 @@ use tidegate_core::ids::{Name, RunId};
 use tidegate_core::model::PRIORITIES;
 use tidegate_core::protocol::{self, Answer, Payload};
 use tidegate_core::time::Moment;
-use tidegate_engine::{Definition, Evaluate};
-use tidegate_store::Sought;
+use tidegate_engine::{Definition, Engine, Evaluate};
 use uuid::Uuid;
 
 /// Submissions sent together: as many as the engine commits at once.
@@ -107,7 +106,7 @@ impl Submit {
         let due = match self.due {
             Due::Now => None,
             Due::At(time) => Some(wall_clock(time)),
-            Due::In(span) => Some(tide.look(|_, now| now).await? + span.into()),
+            Due::In(span) => Some(tide.insist(Engine::now).await? + span.into()),
         };
         self.resolve(&definition, due)
     }
@@ -184,8 +183,8 @@ async fn accepted(tide: &Tidegate, id: RunId, key: Option<Name>, answer: Answer)
     let (id, node) = match (answer, key) {
         // It was submitted before under this key, and has its id from then.
         (Answer::Accepted { node, again: true }, Some(key)) => {
-            let found = tide.find(Sought::Key(key)).await?.filter(|found| found.node == node);
-            (found.map_or(id, |found| found.id), node)
+            let found = tide.insist(|engine| engine.find_key(key.clone())).await?;
+            (found.filter(|(found, _)| *found == node).map_or(id, |(_, id)| id), node)
         }
         (Answer::Accepted { node, .. }, _) => (id, node),
         (Answer::Refused(refusal), _) => return Err(refusal.into()),

@@ -1,14 +1,13 @@
 //! The handle that everything else hangs on: one engine over one store.
 
 use crate::action::{ActionBuilder, origin};
-use crate::ends::{End, Ends};
+use crate::builder::Builder;
 use crate::error::Error;
-use crate::evaluator::Evaluator;
 use crate::events::Events;
 use crate::limits::Limits;
 use crate::registry::Registry;
 use crate::run::Run;
-use crate::store::{self, Handles, Reader};
+use crate::store::Reader;
 use crate::submit::{self, Submit};
 use crate::work::Work;
 use serde::Serialize;
@@ -18,21 +17,16 @@ use std::panic::Location;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
-use tidegate_core::Core;
 use tidegate_core::explain::Explanation;
-use tidegate_core::ids::{Name, NodeId, RunId};
+use tidegate_core::ids::{Name, RunId};
 use tidegate_core::model::Pool;
 use tidegate_core::protocol::{Answer, Command};
-use tidegate_core::time::Moment;
 use tidegate_engine::events::{Position, Subscription};
-use tidegate_engine::{Definition, Engine, EngineError, Settings};
+use tidegate_engine::{Definition, Engine, EngineError};
 use tidegate_flow::{Document, parse_with};
-use tidegate_store::{Found, Sought};
 use tidegate_worker::{Ctx, Functions};
 use tokio::sync::watch;
 
-/// What the engine and the first worker of a process are called.
-const LOCAL: &str = "local";
 /// How long an engine that is not ready yet is left alone.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
@@ -63,7 +57,8 @@ struct Shared {
     engine: Engine,
     reader: Reader,
     registry: Registry,
-    ends: Ends,
+    /// Of this process, among those that share the store.
+    name: Name,
     /// How many workers were given a name.
     workers: AtomicU32,
 }
@@ -79,14 +74,25 @@ impl Drop for Shared {
 }
 
 impl Tidegate {
-    /// Opens (or makes) a store, and goes on with whatever is open in it. The address is `sqlite:PATH`, of a file that
-    /// this process then has for itself, or `memory:`, which is gone with the process.
+    /// Opens (or makes) a store, and goes on with whatever is open in it. The address is
+    /// - `sqlite:PATH`, a file that this process then has for itself;
+    /// - `postgres://USER:PASSWORD@HOST/DATABASE`, which any number of processes on any number of machines share;
+    /// - `memory:`, which is gone with the process.
+    ///
+    /// Processes that share a store reach each other on a private port of 127.0.0.1, unless [`Tidegate::builder`] says
+    /// otherwise.
     pub async fn open(address: &str) -> Result<Tidegate, Error> {
-        let Handles { owner, engine, reader } = store::open(address)?;
-        let engine = Engine::start(Settings::new(LOCAL), owner, engine, Arc::new(Evaluator));
-        let ends = Ends::listen(&engine, reader.clone());
+        Tidegate::builder(address).open().await
+    }
+
+    /// The same, with more to say about it.
+    pub fn builder(address: &str) -> Builder {
+        Builder::new(address)
+    }
+
+    pub(crate) async fn start(engine: Engine, reader: Reader, name: Name) -> Result<Tidegate, Error> {
         let (registry, workers) = (Registry::new(), AtomicU32::new(0));
-        let tide = Tidegate { shared: Arc::new(Shared { engine, reader, registry, ends, workers }) };
+        let tide = Tidegate { shared: Arc::new(Shared { engine, reader, registry, name, workers }) };
         // A store that cannot be used now is not given up: whatever is asked of it says so, until it can.
         match tide.ask(Command::Wake).await {
             Err(error) if !error.may_pass() => Err(error),
@@ -144,8 +150,8 @@ impl Tidegate {
 
     /// Something that was submitted, by its id: open or ended, before or after a restart.
     pub async fn run(&self, id: RunId) -> Result<Run, Error> {
-        let found = self.find(Sought::Id(id)).await?.ok_or(Error::UnknownRun(id))?;
-        Ok(Run::new(self.clone(), id, found.node))
+        let node = self.insist(|engine| engine.find(id)).await?.ok_or(Error::UnknownRun(id))?;
+        Ok(Run::new(self.clone(), id, node))
     }
 
     /// Offers so many slots of this process for functions. See [`Work::run_until`].
@@ -166,9 +172,7 @@ impl Tidegate {
     /// What something does or waits for, by the name people use: `run_…`, `run_…/step`, `run_…/step#3`. So much of an
     /// id is enough as no other open run shares. Nothing if it has ended.
     pub async fn explain(&self, name: &str) -> Result<Option<Explanation>, Error> {
-        let name = name.to_owned();
-        let explained = self.look(move |core, now| Ok(core.explain(core.find(&name)?, now))).await?;
-        explained.map_err(Error::Lost)
+        self.insist(|engine| engine.explain_named(name)).await?.map_err(Error::Lost)
     }
 
     /// Ends the engine, and waits until it has let go of its store. Stop work first: what runs would be taken for lost.
@@ -190,20 +194,16 @@ impl Tidegate {
         }
     }
 
-    /// Looks at the core between two batches, as soon as there is one.
-    pub(crate) async fn look<T: Send + 'static>(
-        &self,
-        look: impl FnOnce(&Core, Moment) -> T + Clone + Send + 'static,
-    ) -> Result<T, Error> {
+    /// Asks the engine, again and again while nobody leads.
+    pub(crate) async fn insist<'a, T, R>(&'a self, ask: impl Fn(&'a Engine) -> R) -> Result<T, Error>
+    where
+        R: Future<Output = Result<T, EngineError>>,
+    {
         loop {
-            match self.engine().read(look.clone()).await {
-                Err(EngineError::Unavailable) => {}
+            match ask(self.engine()).await {
+                Err(EngineError::Unavailable) => tokio::time::sleep(LOOK_AGAIN).await,
                 result => return Ok(result?),
             }
-            if let Some(why) = self.engine().outage().borrow().clone() {
-                return Err(Error::Outage(why));
-            }
-            tokio::time::sleep(LOOK_AGAIN).await;
         }
     }
 
@@ -216,25 +216,11 @@ impl Tidegate {
         if let Some(definition) = self.shared.registry.definition(name) {
             return Ok(definition);
         }
-        let name = name.clone();
-        self.look(move |core, _| match (core.action(&name), core.flow(&name, u32::MAX)) {
-            (Some(action), _) => Definition::Action(action),
-            (None, Some(flow)) => Definition::Flow(flow),
-            (None, None) => Definition::Unknown,
-        })
-        .await
-    }
-
-    pub(crate) async fn find(&self, sought: Sought) -> Result<Option<Found>, Error> {
-        Ok(self.shared.reader.find(sought).await?)
-    }
-
-    pub(crate) async fn end_of(&self, node: NodeId) -> Result<End, Error> {
-        self.shared.ends.of(node).await
+        self.insist(|engine| engine.definition(name.clone())).await
     }
 
     pub(crate) fn subscribe(&self, after: Option<Position>) -> Subscription {
-        Subscription::new(self.engine(), self.shared.reader.handle(), after)
+        Subscription::new(self.engine(), self.shared.reader.clone(), after)
     }
 
     pub(crate) fn functions(&self) -> Functions {
@@ -245,11 +231,13 @@ impl Tidegate {
         self.shared.registry.changes()
     }
 
-    /// The same names after a restart, so that what the last process was working on is recognised as lost at once.
+    /// Where the store is this process's alone: the same names after a restart, so that what the last process was working
+    /// on is recognised as lost at once.
     pub(crate) fn next_worker(&self) -> Name {
+        let name = &self.shared.name;
         match self.shared.workers.fetch_add(1, Ordering::Relaxed) {
-            0 => Name::new(LOCAL),
-            before => Name::from(format!("{LOCAL}-{}", before + 1)),
+            0 => name.clone(),
+            before => Name::from(format!("{name}-{}", before + 1)),
         }
     }
 }

@@ -51,7 +51,7 @@ mod tests {
     fn messages_come_out_whole_and_in_order() {
         let messages = [
             Request::Hello { version: VERSION, token: "secret".to_owned() },
-            Request::Query { id: 7, query: Query::Find(RunId(9)) },
+            Request::Query { id: 7, query: Query::FindId(RunId(9)) },
         ];
         let mut bytes = Vec::new();
         messages.iter().for_each(|message| frame(message, &mut bytes).unwrap());

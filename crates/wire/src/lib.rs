@@ -6,4 +6,4 @@ mod frame;
 mod message;
 
 pub use frame::{FrameError, MOST_BYTES, frame, take_frame};
-pub use message::{Query, Reply, Request, Response, Result, Trouble, VERSION};
+pub use message::{Definition, Query, Reply, Request, Response, Result, Trouble, VERSION};

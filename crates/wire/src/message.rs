@@ -1,12 +1,16 @@
 //! The messages. Both sides are of the same version, or do not speak.
 
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 use std::time::Duration;
 use thiserror::Error;
+use tidegate_core::Lost;
 use tidegate_core::explain::Explanation;
 use tidegate_core::ids::{Name, NodeId, RunId, TaskId};
+use tidegate_core::model::{Action, Flow};
 use tidegate_core::protocol::{Answer, Attempt, Command, Finish, Lease, Payload};
 use tidegate_core::state::State;
+use tidegate_core::time::Moment;
 
 /// Servers of different versions do not forward to each other: whoever cannot lead waits until all are alike.
 pub const VERSION: u32 = 1;
@@ -68,18 +72,37 @@ pub enum Response {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Query {
     Explain(TaskId),
-    /// The open task that was submitted under an id.
-    Find(RunId),
+    /// By the name people use: `run_…/step#3`.
+    ExplainNamed(String),
+    /// What was submitted under an id, open or ended.
+    FindId(RunId),
+    /// The same for an idempotency key.
+    FindKey(Name),
+    /// What a name stands for.
+    Definition(Name),
     /// How it ended; answered when it has.
     Result(RunId),
+    /// What time it is.
+    Now,
 }
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub enum Reply {
-    Explanation(Option<Box<Explanation>>),
-    Found(Option<NodeId>),
+    Explanation(std::result::Result<Option<Box<Explanation>>, Lost>),
+    Found(Option<(NodeId, RunId)>),
+    Definition(Definition),
     /// Nothing: it was never accepted, or is no longer kept.
     Result(Option<Result>),
+    Now(Moment),
+}
+
+/// What a name stands for.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub enum Definition {
+    Flow(Arc<Flow>),
+    Action(Arc<Action>),
+    /// Nothing was declared under it. A worker may still know a function of that name.
+    Unknown,
 }
 
 /// How a task ended.

@@ -1,20 +1,10 @@
 //! What the shell has others do: render templates. User templates never run in the writer.
 
-use std::sync::Arc;
 use tidegate_core::Asked;
 use tidegate_core::ids::Name;
-use tidegate_core::model::{Action, Flow};
 use tidegate_core::protocol::{Evaluation, Payload, Submission};
 use tidegate_store::{Reads, StoreError};
-
-/// What a name stands for.
-#[derive(Clone, Debug)]
-pub enum Definition {
-    Flow(Arc<Flow>),
-    Action(Arc<Action>),
-    /// Nothing was declared under it. A worker may still know a function of that name.
-    Unknown,
-}
+use tidegate_wire::Definition;
 
 /// Renders templates. Called off the writer, from a thread that may block.
 pub trait Evaluate: Send + Sync {

@@ -4,8 +4,9 @@
 //! entry that decides what becomes of them.
 
 use super::errands::known;
-use super::evaluate::{Definition, Prepared};
+use super::evaluate::Prepared;
 use super::request::{Request, Waiter};
+use super::results::definition;
 use super::store_thread::{Job, Lookups};
 use super::work::Shell;
 use crate::server::Input;
@@ -17,6 +18,7 @@ use tidegate_core::ids::Name;
 use tidegate_core::protocol::{Answer, Command, Payload, Submit};
 use tidegate_core::time::Moment;
 use tidegate_store::{Found, Letter, Sought, StoreError};
+use tidegate_wire::Definition;
 
 /// How often the mailbox is looked into, if nobody says that something came.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
@@ -103,7 +105,8 @@ impl Shell {
     fn address(&mut self, letter: Letter) -> Option<(Letter, Definition)> {
         match read(&letter) {
             Ok(content) => {
-                let definition = self.definition(&content.name);
+                let definition =
+                    self.server.core().map_or(Definition::Unknown, |core| definition(core, &content.name));
                 Some((letter, definition))
             }
             Err(why) => {
@@ -112,14 +115,6 @@ impl Shell {
                 None
             }
         }
-    }
-
-    fn definition(&self, name: &Name) -> Definition {
-        let Some(core) = self.server.core() else { return Definition::Unknown };
-        if let Some(flow) = core.flow(name, u32::MAX) {
-            return Definition::Flow(flow);
-        }
-        core.action(name).map_or(Definition::Unknown, Definition::Action)
     }
 
     /// Letters that are ready are taken in, together and in their order, once it is known whether what their keys stand

@@ -14,7 +14,8 @@ mod store_thread;
 mod upkeep;
 mod work;
 
-pub use evaluate::{Definition, Evaluate, Prepared};
+pub use evaluate::{Evaluate, Prepared};
+pub use tidegate_wire::Definition;
 pub use upkeep::{KEEP_AT_LEAST, Retention};
 
 use letters::Newcomer;
@@ -23,13 +24,13 @@ use request::{Errand, Request};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use thiserror::Error;
-use tidegate_core::Core;
 use tidegate_core::explain::Explanation;
 use tidegate_core::ids::{Name, NodeId, RunId, TaskId};
 use tidegate_core::protocol::{Answer, Attempt, Command, Finish, Lease, Submit};
 use tidegate_core::time::Moment;
+use tidegate_core::{Core, Lost};
 use tidegate_store::{Contact, Entry, Reads, Store, StoreError};
-use tidegate_wire as wire;
+use tidegate_wire::{self as wire, Query, Reply};
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 
 /// Entries a slow subscriber may fall behind before it is told that it missed some.
@@ -237,31 +238,65 @@ impl Engine {
         answer.await.map_err(|_| EngineError::Ended)?.ok_or(EngineError::Unavailable)
     }
 
+    /// What an open task does or waits for.
     pub async fn explain(&self, task: TaskId) -> Result<Option<Explanation>, EngineError> {
-        match self.query(wire::Query::Explain(task), true).await? {
-            wire::Reply::Explanation(explanation) => Ok(explanation.map(|explanation| *explanation)),
+        match self.query(Query::Explain(task), true).await? {
+            Reply::Explanation(Ok(explanation)) => Ok(explanation.map(|explanation| *explanation)),
             _ => Err(EngineError::Unavailable),
         }
     }
 
-    /// The open task that was submitted under an id.
+    /// The same by the name people use.
+    pub async fn explain_named(&self, name: &str) -> Result<Result<Option<Explanation>, Lost>, EngineError> {
+        match self.query(Query::ExplainNamed(name.to_owned()), true).await? {
+            Reply::Explanation(explained) => Ok(explained.map(|explained| explained.map(|boxed| *boxed))),
+            _ => Err(EngineError::Unavailable),
+        }
+    }
+
+    /// What was submitted under an id, open or ended.
     pub async fn find(&self, id: RunId) -> Result<Option<NodeId>, EngineError> {
-        match self.query(wire::Query::Find(id), true).await? {
-            wire::Reply::Found(node) => Ok(node),
+        Ok(self.found(Query::FindId(id)).await?.map(|(node, _)| node))
+    }
+
+    /// What was submitted under an idempotency key, and the id it got then.
+    pub async fn find_key(&self, key: Name) -> Result<Option<(NodeId, RunId)>, EngineError> {
+        self.found(Query::FindKey(key)).await
+    }
+
+    async fn found(&self, query: Query) -> Result<Option<(NodeId, RunId)>, EngineError> {
+        match self.query(query, true).await? {
+            Reply::Found(found) => Ok(found),
+            _ => Err(EngineError::Unavailable),
+        }
+    }
+
+    /// What a name stands for.
+    pub async fn definition(&self, name: Name) -> Result<Definition, EngineError> {
+        match self.query(Query::Definition(name), true).await? {
+            Reply::Definition(definition) => Ok(definition),
+            _ => Err(EngineError::Unavailable),
+        }
+    }
+
+    /// Engine time.
+    pub async fn now(&self) -> Result<Moment, EngineError> {
+        match self.query(Query::Now, true).await? {
+            Reply::Now(now) => Ok(now),
             _ => Err(EngineError::Unavailable),
         }
     }
 
     /// How a run ended, as soon as it has; nothing if there is no such run.
     pub async fn result(&self, id: RunId) -> Result<Option<wire::Result>, EngineError> {
-        match self.query(wire::Query::Result(id), true).await? {
-            wire::Reply::Result(result) => Ok(result),
+        match self.query(Query::Result(id), true).await? {
+            Reply::Result(result) => Ok(result),
             _ => Err(EngineError::Unavailable),
         }
     }
 
     /// Without `forward` only this server may answer.
-    pub(crate) async fn query(&self, query: wire::Query, forward: bool) -> Result<wire::Reply, EngineError> {
+    pub(crate) async fn query(&self, query: Query, forward: bool) -> Result<Reply, EngineError> {
         let (reply, answer) = oneshot::channel();
         self.ask_for(Request::Query { query, forward, reply })?;
         answer.await.map_err(|_| EngineError::Ended)?

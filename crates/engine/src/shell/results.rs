@@ -2,14 +2,19 @@
 
 use super::EngineError;
 use super::effects::{Reader, read};
-use super::request::Watcher;
+use super::request::{Request, Watcher};
 use super::work::Shell;
 use std::collections::BTreeMap;
-use tidegate_core::ids::{NodeId, RunId, TaskId};
+use std::time::Duration;
+use tidegate_core::Core;
+use tidegate_core::ids::{Name, NodeId, RunId, TaskId};
 use tidegate_core::protocol::Write;
 use tidegate_store::{Entry, Reads, Sought, StoreError};
-use tidegate_wire::{Query, Reply, Result as Ended};
+use tidegate_wire::{Definition, Query, Reply, Result as Ended};
 use tokio::sync::oneshot;
+
+/// How long a commit that is under way is left alone.
+const LOOK_AGAIN: Duration = Duration::from_millis(2);
 
 type ReplySender = oneshot::Sender<Result<Reply, EngineError>>;
 
@@ -40,18 +45,37 @@ impl Shell {
         let Some(core) = self.server.core() else {
             return drop(reply.send(Err(self.unavailable())));
         };
-        // Whoever asked may have gone away meanwhile.
-        match query {
-            Query::Explain(task) => {
-                let explanation = core.explain(task, self.engine_now()).map(Box::new);
-                let _ = reply.send(Ok(Reply::Explanation(explanation)));
+        let now = self.engine_now();
+        let told = match query {
+            Query::Explain(task) => Reply::Explanation(Ok(core.explain(task, now).map(Box::new))),
+            Query::ExplainNamed(name) => {
+                let explain = |task| core.explain(task, now).map(Box::new);
+                Reply::Explanation(core.find(&name).map(explain))
             }
-            Query::Find(id) => drop(reply.send(Ok(Reply::Found(core.node_of(id))))),
-            Query::Result(id) => match core.node_of(id) {
-                Some(node) => self.watchers.0.entry(node).or_default().push(Watcher { id, reply }),
-                None => self.read_result(Watcher { id, reply }),
+            Query::Definition(name) => Reply::Definition(definition(core, &name)),
+            Query::Now => Reply::Now(now),
+            Query::FindId(id) => match core.node_of(id) {
+                Some(node) => Reply::Found(Some((node, id))),
+                None => return self.find_stored(Sought::Id(id), reply),
             },
-        }
+            Query::FindKey(key) => return self.find_stored(Sought::Key(key), reply),
+            Query::Result(id) => match core.node_of(id) {
+                Some(node) => return self.watchers.0.entry(node).or_default().push(Watcher { id, reply }),
+                None => return self.read_result(Watcher { id, reply }),
+            },
+        };
+        // Whoever asked may have gone away meanwhile.
+        let _ = reply.send(Ok(told));
+    }
+
+    fn find_stored(&self, sought: Sought, reply: ReplySender) {
+        let reader: Reader = self.reader.clone();
+        tokio::spawn(async move {
+            let found = read(reader, move |store| store.find(std::slice::from_ref(&sought))).await;
+            let found =
+                found.map(|found| found.into_iter().flatten().next().map(|found| (found.node, found.id)));
+            let _ = reply.send(found.map(Reply::Found).map_err(EngineError::Outage));
+        });
     }
 
     pub(super) fn tell_watchers(&mut self, entry: &Entry) {
@@ -67,25 +91,51 @@ impl Shell {
         }
     }
 
+    /// What has ended in memory and not yet in the store is asked for again: only what is durable is told.
     fn read_result(&self, watcher: Watcher) {
-        let reader: Reader = self.reader.clone();
+        let (reader, engine) = (self.reader.clone(), self.engine.clone());
         tokio::spawn(async move {
             let Watcher { id, reply } = watcher;
-            let result = read(reader, move |store| result(store, id)).await;
-            let _ = reply.send(result.map(Reply::Result).map_err(EngineError::Outage));
+            match read(reader, move |store| result(store, id)).await {
+                Ok(Stored::Open) => {
+                    tokio::time::sleep(LOOK_AGAIN).await;
+                    let query = Query::Result(id);
+                    // If the engine has ended, the reply says so by being dropped.
+                    let _ = engine.urgent.send(Request::Query { query, forward: true, reply });
+                }
+                Ok(Stored::Ended(ended)) => drop(reply.send(Ok(Reply::Result(Some(ended))))),
+                Ok(Stored::Nothing) => drop(reply.send(Ok(Reply::Result(None)))),
+                Err(error) => drop(reply.send(Err(EngineError::Outage(error)))),
+            }
         });
     }
 }
 
-fn result(store: &mut dyn Reads, id: RunId) -> Result<Option<Ended>, StoreError> {
-    let Some(found) = store.find(&[Sought::Id(id)])?.into_iter().flatten().next() else { return Ok(None) };
+/// What the store says of a run.
+enum Stored {
+    Nothing,
+    Open,
+    Ended(Ended),
+}
+
+pub(super) fn definition(core: &Core, name: &Name) -> Definition {
+    match (core.action(name), core.flow(name, u32::MAX)) {
+        (Some(action), _) => Definition::Action(action),
+        (None, Some(flow)) => Definition::Flow(flow),
+        (None, None) => Definition::Unknown,
+    }
+}
+
+fn result(store: &mut dyn Reads, id: RunId) -> Result<Stored, StoreError> {
+    let Some(found) = store.find(&[Sought::Id(id)])?.into_iter().flatten().next() else {
+        return Ok(Stored::Nothing);
+    };
     let node = found.node;
-    let ended = store.ended(TaskId::node(node))?;
-    Ok(ended.map(|ended| Ended {
-        node,
-        state: ended.state,
-        output: ended.output,
-        error: ended.error,
-        attempts: ended.attempts,
-    }))
+    Ok(match store.ended(TaskId::node(node))? {
+        None => Stored::Open,
+        Some(ended) => {
+            let tidegate_store::Ended { state, output, error, attempts } = ended;
+            Stored::Ended(Ended { node, state, output, error, attempts })
+        }
+    })
 }

@@ -1,0 +1,97 @@
+//! How an engine is opened: over which store, under which name, and where others reach it.
+
+use crate::error::Error;
+use crate::evaluator::Evaluator;
+use crate::store::{self, Handles};
+use crate::tidegate::Tidegate;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+use tidegate_core::ids::Name;
+use tidegate_engine::{Engine, Listener, Retention, Settings};
+
+/// What the engine and the first worker are called where no other process uses the store.
+const LOCAL: &str = "local";
+
+/// An engine that is about to be opened. See [`Tidegate::builder`].
+///
+/// ```
+/// use std::time::Duration;
+/// use tidegate::Tidegate;
+///
+/// # #[tokio::main] async fn main() -> Result<(), tidegate::Error> {
+/// let week = Duration::from_secs(7 * 24 * 60 * 60);
+/// let tide = Tidegate::builder("memory:").keep_history(week).open().await?;
+/// # tide.close().await;
+/// # Ok(()) }
+/// ```
+#[must_use = "nothing is opened until `open` is awaited"]
+pub struct Builder {
+    address: String,
+    name: Option<Name>,
+    listen: SocketAddr,
+    host: Option<String>,
+    retention: Retention,
+}
+
+impl Builder {
+    pub(crate) fn new(address: &str) -> Builder {
+        Builder {
+            address: address.to_owned(),
+            name: None,
+            listen: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0),
+            host: None,
+            retention: Retention::Forever,
+        }
+    }
+
+    /// What this process is called among those that share the store. Every one needs a name of its own; unless told
+    /// otherwise it is made up.
+    pub fn name(mut self, name: impl Into<Name>) -> Builder {
+        self.name = Some(name.into());
+        self
+    }
+
+    /// Where other processes that share the store reach this one: on other machines, an address that they can reach.
+    /// With port 0 it is any that is free.
+    pub fn listen(mut self, address: SocketAddr) -> Builder {
+        self.listen = address;
+        self
+    }
+
+    /// Under which name or address others find the one it listens on, where that differs.
+    pub fn host(mut self, host: impl Into<String>) -> Builder {
+        self.host = Some(host.into());
+        self
+    }
+
+    /// What has ended is deleted after so long, and not before a minute. Unless told so, everything is kept.
+    pub fn keep_history(mut self, span: Duration) -> Builder {
+        self.retention = Retention::For(span.into());
+        self
+    }
+
+    /// Opens the store and starts the engine.
+    pub async fn open(self) -> Result<Tidegate, Error> {
+        let address = self.address;
+        // Opening waits for a disk or a network.
+        let opened = tokio::task::spawn_blocking(move || store::open(&address)).await;
+        let Handles { owner, engine: reads, reader, is_shared } = opened.map_err(|_| Error::Closed)??;
+        let name = self.name.unwrap_or_else(|| if is_shared { made_up() } else { LOCAL.into() });
+        let mut settings = Settings { retention: self.retention, ..Settings::new(name.clone()) };
+        let listener = match is_shared {
+            true => Some(Listener::bind(self.listen, self.host.as_deref()).await.map_err(Error::Listen)?),
+            false => None,
+        };
+        settings.contact = listener.as_ref().map(|listener| listener.contact().clone());
+        let engine = Engine::start(settings, owner, reads, Arc::new(Evaluator));
+        listener.into_iter().for_each(|listener| listener.serve(engine.clone()));
+        Tidegate::start(engine, reader, name).await
+    }
+}
+
+/// Readable enough to be recognised, and never the same twice.
+fn made_up() -> Name {
+    let random = uuid::Uuid::new_v4().simple().to_string();
+    Name::from(format!("process-{}-{}", std::process::id(), &random[..8]))
+}
