@@ -42,6 +42,9 @@ pub const POSTGRES: Need = Need {
 };
 pub const PGBOUNCER: Need =
     Need { what: "pgbouncer", found: || find_pgbouncer().is_some(), install: Install::Debian("pgbouncer") };
+/// For the certificate of our own PostgreSQL.
+pub const OPENSSL: Need =
+    Need { what: "openssl", found: || answers("openssl version"), install: Install::Debian("openssl") };
 pub const RUSTFMT: Need = Need {
     what: "rustfmt",
     found: || answers("cargo fmt --version"),

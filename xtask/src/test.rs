@@ -8,9 +8,9 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 
-use crate::need::{self, C_COMPILER, CARGO_DENY, CLIPPY, NEXTEST, Need, PGBOUNCER, POSTGRES, RUSTFMT};
+use crate::need::{self, C_COMPILER, CARGO_DENY, CLIPPY, NEXTEST, Need, RUSTFMT};
 use crate::process;
-use crate::services::Services;
+use crate::services::{self, Services};
 
 #[derive(Args)]
 pub struct Options {
@@ -50,7 +50,7 @@ const STEPS: &[Step] = &[
     step("clippy", "cargo clippy --workspace --all-targets --all-features -- -D warnings", &[&CLIPPY, &C_COMPILER]),
     step("deny", "cargo deny check bans licenses sources", &[&CARGO_DENY]),
     step("advisories", "cargo deny check advisories", &[&CARGO_DENY]).fetching(ADVISORY_DATABASE),
-    step("nextest", "cargo nextest run --workspace --all-features", &[&NEXTEST, &C_COMPILER, &POSTGRES, &PGBOUNCER]).with_services(),
+    step("nextest", "cargo nextest run --workspace --all-features", &[&NEXTEST, &C_COMPILER]).with_services(),
     step("doctest", "cargo test --doc --workspace", &[&C_COMPILER]),
     step("quickstart", "cargo run --release -- run examples/quickstart.yaml", &[&C_COMPILER]),
     step("sim", "cargo xtask sim --seeds 4000", &[&C_COMPILER]),
@@ -71,7 +71,7 @@ enum Ending {
 pub fn run(options: &Options) -> Result<()> {
     let chosen: Vec<&Step> =
         STEPS.iter().filter(|step| options.only.as_deref().is_none_or(|only| only == step.name)).collect();
-    need::meet(chosen.iter().flat_map(|step| step.needs.iter().copied()))?;
+    need::meet(chosen.iter().flat_map(|step| step.needs()))?;
 
     let begin = Instant::now();
     let mut endings = Vec::new();
@@ -89,6 +89,11 @@ pub fn run(options: &Options) -> Result<()> {
 impl Step {
     const fn fetching(self, fetch: Fetch) -> Self {
         Self { fetch: Some(fetch), ..self }
+    }
+
+    fn needs(&self) -> impl Iterator<Item = &'static Need> {
+        let of_services = if self.uses_services { services::NEEDS } else { &[] };
+        self.needs.iter().chain(of_services).copied()
     }
 
     const fn with_services(self) -> Self {

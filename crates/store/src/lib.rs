@@ -15,5 +15,5 @@ pub use contract::{
     Store, StoreError, Term,
 };
 pub use memory::MemoryStore;
-pub use postgres::{PostgresReader, PostgresStore};
+pub use postgres::{Post, PostgresReader, PostgresStore};
 pub use sqlite::{SqliteReader, SqliteStore};

@@ -33,6 +33,10 @@ pub enum Error {
     #[error("no port can be opened for the other processes that share the store: {0}")]
     Listen(#[source] std::io::Error),
 
+    /// The caller's own transaction failed: nothing of it happened.
+    #[error("it cannot be left in the mailbox: {0}")]
+    Transaction(#[source] tokio_postgres::Error),
+
     /// The engine did not do it, and asking again would not change that. Nothing was changed.
     #[error(transparent)]
     Refused(#[from] Refusal),

@@ -18,6 +18,8 @@ use tidegate_core::model::PRIORITIES;
 use tidegate_core::protocol::{self, Answer, Payload};
 use tidegate_core::time::Moment;
 use tidegate_engine::{Definition, Engine, Evaluate};
+use tidegate_store::Post;
+use tokio_postgres::GenericClient;
 use uuid::Uuid;
 
 /// Submissions sent together: as many as the engine commits at once.
@@ -81,6 +83,27 @@ impl Submit {
     pub fn at(mut self, time: SystemTime) -> Submit {
         self.due = Due::At(time);
         self
+    }
+
+    /// Leaves it in the mailbox of the store, inside a transaction of the caller's own: it is submitted if that
+    /// transaction commits, and was never there otherwise. Only for a store on PostgreSQL, in the same database. What
+    /// cannot be accepted then is kept as a run that ended `refused`. A key that was used before leaves nothing under this
+    /// id.
+    pub async fn in_transaction(self, client: &impl GenericClient) -> Result<RunId, Error> {
+        let Submit { tide, name, input, tags, priority, key, due } = self;
+        tide.declare().await?;
+        let wrong = |error| Error::Inputs {
+            name: name.to_string(),
+            reason: format!("the input cannot be written as JSON: {error}"),
+        };
+        let input = String::from_utf8(input.map_err(wrong)?).unwrap_or_default();
+        let due = match due {
+            Due::Now => None,
+            Due::At(time) => Some(time),
+            Due::In(span) => Some(SystemTime::now() + span),
+        };
+        let post = Post { name: &name, input: &input, tags: &tags, priority, key: key.as_ref(), due };
+        post.leave(client).await.map_err(Error::Transaction)
     }
 
     async fn send(self) -> Result<Run, Error> {

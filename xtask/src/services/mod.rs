@@ -13,9 +13,13 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 
-use crate::{need, process};
+use crate::need::{self, Need};
+use crate::process;
 use folder::Folder;
 pub use postgres::{find_pgbouncer, find_postgres};
+
+/// What has to be on the machine first.
+pub const NEEDS: &[&Need] = &[&need::POSTGRES, &need::PGBOUNCER, &need::OPENSSL];
 
 /// What a server may take to answer for the first time.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -30,7 +34,7 @@ pub struct Options {
 
 /// Runs a command while the servers are up, and fails when it fails.
 pub fn run(options: &Options) -> Result<()> {
-    need::meet([&need::POSTGRES, &need::PGBOUNCER])?;
+    need::meet(NEEDS.iter().copied())?;
     let services = Services::start()?;
     process::run_words(&options.command, services.environment())
 }

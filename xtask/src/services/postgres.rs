@@ -11,6 +11,10 @@ use super::folder::Folder;
 
 const USER: &str = "tidegate";
 
+/// By which PostgreSQL proves who it is: signed by nobody but itself.
+const CERTIFICATE: &str = "[req]\ndistinguished_name = name\nx509_extensions = server\nprompt = no\n\
+    [name]\nCN = localhost\n[server]\nsubjectAltName = IP:127.0.0.1\nbasicConstraints = CA:FALSE\n";
+
 /// How to start the servers, how to see that they are up, and how others find them.
 pub struct Plan {
     pub script: String,
@@ -50,12 +54,14 @@ pub fn plan(folder: &Folder) -> Result<Plan> {
     let password = password()?;
     folder.write("password", &password)?;
     folder.write("users.txt", &format!("\"{USER}\" \"{password}\"\n"))?;
+    folder.write("openssl.cnf", CERTIFICATE)?;
     folder.write("pgbouncer.ini", &bouncer_settings(folder, port, bouncer_port))?;
     let programs_name = programs.display();
     let script = format!(
         "{programs_name}/initdb --pgdata=data --username={USER} --pwfile=password --auth=scram-sha-256 --encoding=UTF8 \
          --no-locale --no-sync --no-instructions\n\
-         {programs_name}/postgres -D data -c listen_addresses=127.0.0.1 -c port={port} -c max_connections=200 \
+         openssl req -x509 -newkey rsa:2048 -nodes -days 2 -config openssl.cnf -keyout data/server.key -out certificate.pem\n\
+         {programs_name}/postgres -D data -c ssl=on -c ssl_cert_file=\"$PWD/certificate.pem\" -c listen_addresses=127.0.0.1 -c port={port} -c max_connections=200 \
          -c unix_socket_directories=\"$PWD\" & postgres=$!\n\
          {} pgbouncer.ini & bouncer=$!",
         bouncer.display()
@@ -70,6 +76,7 @@ pub fn plan(folder: &Folder) -> Result<Plan> {
         environment: vec![
             ("TIDEGATE_TEST_POSTGRES", url(port)),
             ("TIDEGATE_TEST_PGBOUNCER", url(bouncer_port)),
+            ("TIDEGATE_TEST_CERTIFICATE", folder.path.join("certificate.pem").display().to_string()),
         ],
     })
 }

@@ -1,25 +1,26 @@
 //! Hears of letters and leaders a little earlier than by looking now and then. Only a hint: where it cannot be had,
 //! because a pool stands in between, nothing is missing.
 
+use super::connect::Route;
 use super::overlay::Overlay;
-use futures_util::{StreamExt, future, stream};
+use futures_util::StreamExt;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Builder;
 use tokio::time::timeout;
-use tokio_postgres::{AsyncMessage, Config, NoTls};
+use tokio_postgres::AsyncMessage;
 
 /// How often to look whether all is over, and to try again what failed.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// Calls `wake` from a thread of its own until the overlay says that all is over.
-pub fn start(config: Config, overlay: Arc<Overlay>, wake: Box<dyn Fn() + Send + Sync>) {
+pub fn start(route: Route, overlay: Arc<Overlay>, wake: Box<dyn Fn() + Send + Sync>) {
     let work = move || {
         let Ok(runtime) = Builder::new_current_thread().enable_all().build() else { return };
         runtime.block_on(async {
             while !overlay.is_stopped() {
                 // A connection that cannot be had or is cut is tried again.
-                let _ = hear(&config, &overlay, &wake).await;
+                let _ = hear(&route, &overlay, &wake).await;
                 tokio::time::sleep(PAUSE).await;
             }
         });
@@ -29,13 +30,11 @@ pub fn start(config: Config, overlay: Arc<Overlay>, wake: Box<dyn Fn() + Send + 
 }
 
 async fn hear(
-    config: &Config,
+    route: &Route,
     overlay: &Overlay,
     wake: &(dyn Fn() + Send + Sync),
 ) -> Result<(), tokio_postgres::Error> {
-    let (client, mut connection) = config.connect(NoTls).await?;
-    let messages = stream::poll_fn(move |context| connection.poll_message(context));
-    let mut notes = std::pin::pin!(messages.take_while(|message| future::ready(message.is_ok())));
+    let (client, mut messages) = route.connect().await?;
     let mut listening = std::pin::pin!(client.batch_execute("listen tidegate"));
     // The answer to the first request comes only while messages are read.
     let mut is_listening = false;
@@ -47,10 +46,10 @@ async fn hear(
                 // Whatever was said before is said again by looking.
                 wake();
             }
-            note = timeout(PAUSE, notes.next()) => match note {
+            message = timeout(PAUSE, messages.next()) => match message {
                 Ok(Some(Ok(AsyncMessage::Notification(_)))) => wake(),
-                Ok(Some(_)) => {}
-                Ok(None) => return Ok(()),
+                Ok(Some(Ok(_))) => {}
+                Ok(Some(Err(_)) | None) => return Ok(()),
                 Err(_) if overlay.is_stopped() => return Ok(()),
                 Err(_) => {}
             }

@@ -6,6 +6,7 @@
 
 mod batch;
 mod columns;
+mod connect;
 mod fault;
 mod leading;
 mod listen;
@@ -13,6 +14,7 @@ mod load;
 mod mailbox;
 mod migrations;
 mod overlay;
+mod post;
 mod project;
 mod projector;
 mod prune;
@@ -21,6 +23,7 @@ mod reader;
 mod session;
 mod settings;
 
+pub use post::Post;
 pub use reader::PostgresReader;
 
 use crate::codec;
@@ -28,6 +31,7 @@ use crate::contract::{
     Commit, Contact, Ended, Entry, Found, Leader, Letter, Loaded, Reads, Sought, Store, StoreError, Term,
 };
 use columns::{Uuid, signed};
+use connect::Route;
 use overlay::Overlay;
 use session::{PATIENCE, Session};
 use std::sync::Arc;
@@ -35,7 +39,6 @@ use std::time::Duration;
 use tidegate_core::ids::{Name, NodeId, TaskId};
 use tidegate_core::protocol::Payload;
 use tidegate_core::time::{Moment, Span};
-use tokio_postgres::Config;
 use tokio_postgres::types::{ToSql, Type};
 
 /// The statement in `sql/postgres/<name>.sql`.
@@ -63,7 +66,7 @@ pub struct PostgresStore {
 impl PostgresStore {
     /// Opens the store in the database of this URL, and makes it if it is not there.
     pub fn open(url: &str) -> Result<Self, StoreError> {
-        let mut session = Session::new(config(url)?)?;
+        let mut session = Session::new(Route::parse(url)?)?;
         migrations::migrate(&mut session)?;
         let overlay = Arc::new(Overlay::default());
         projector::start(session.another()?, overlay.clone())?;
@@ -72,7 +75,7 @@ impl PostgresStore {
 
     /// Opens the store to look at it, from a process that does not write.
     pub fn open_reader(url: &str) -> Result<PostgresReader, StoreError> {
-        let mut session = Session::new(config(url)?)?;
+        let mut session = Session::new(Route::parse(url)?)?;
         migrations::expect_newest(&mut session)?;
         Ok(PostgresReader::new(session, Arc::default()))
     }
@@ -81,11 +84,6 @@ impl PostgresStore {
     pub fn reader(&self) -> Result<PostgresReader, StoreError> {
         Ok(PostgresReader::new(self.session.another()?, self.overlay.clone()))
     }
-}
-
-fn config(url: &str) -> Result<Config, StoreError> {
-    let config: Result<Config, _> = url.parse();
-    config.map_err(|error| StoreError::Unusable(fault::words(&error)))
 }
 
 impl Drop for PostgresStore {
@@ -140,7 +138,7 @@ impl Store for PostgresStore {
     }
 
     fn listen(&mut self, wake: Box<dyn Fn() + Send + Sync>) {
-        listen::start(self.session.config().clone(), self.overlay.clone(), wake);
+        listen::start(self.session.route().clone(), self.overlay.clone(), wake);
     }
 }
 

@@ -4,13 +4,15 @@
 //! call leaves anything behind in its session, so that a pool which gives every transaction another connection may
 //! stand in between: statements are not prepared, settings are for one transaction.
 
+use super::connect::Route;
 use super::fault::{self, Fault};
 use crate::contract::StoreError;
+use futures_util::StreamExt;
 use std::fmt;
 use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
-use tokio_postgres::{Client, Config, NoTls};
+use tokio_postgres::Client;
 
 /// How long a call may take that is nothing special.
 pub const PATIENCE: Duration = Duration::from_secs(5);
@@ -19,27 +21,27 @@ const CONNECTING: Duration = Duration::from_secs(5);
 
 pub struct Session {
     runtime: Runtime,
-    config: Config,
+    route: Route,
     client: Option<Client>,
 }
 
 impl Session {
     /// Does not connect yet.
-    pub fn new(config: Config) -> Result<Self, StoreError> {
+    pub fn new(route: Route) -> Result<Self, StoreError> {
         let runtime = Builder::new_current_thread()
             .enable_all()
             .build()
             .map_err(|error| StoreError::Unusable(error.to_string()))?;
-        Ok(Session { runtime, config, client: None })
+        Ok(Session { runtime, route, client: None })
     }
 
     /// Another connection to the same database.
     pub fn another(&self) -> Result<Self, StoreError> {
-        Session::new(self.config.clone())
+        Session::new(self.route.clone())
     }
 
-    pub fn config(&self) -> &Config {
-        &self.config
+    pub fn route(&self) -> &Route {
+        &self.route
     }
 
     /// Works with the database. `work` may be called twice, the second time on a fresh connection: one that was left
@@ -73,16 +75,14 @@ impl Session {
     }
 
     fn connect(&self) -> Result<Client, StoreError> {
-        let connecting = async { timeout(CONNECTING, self.config.connect(NoTls)).await };
-        let (client, connection) = match self.runtime.block_on(connecting) {
+        let connecting = async { timeout(CONNECTING, self.route.connect()).await };
+        let (client, mut messages) = match self.runtime.block_on(connecting) {
             Ok(Ok(connected)) => connected,
             Ok(Err(error)) => return Err(StoreError::Unusable(fault::words(&error))),
             Err(_) => return Err(StoreError::Unusable("it does not answer".to_owned())),
         };
-        self.runtime.spawn(async {
-            // Whoever waits for an answer is told by the client.
-            let _ = connection.await;
-        });
+        // When it ends, whoever waits for an answer is told by the client.
+        self.runtime.spawn(async move { while let Some(Ok(_)) = messages.next().await {} });
         Ok(client)
     }
 

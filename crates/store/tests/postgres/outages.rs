@@ -101,6 +101,21 @@ fn nobody_there_is_said_at_once() {
 }
 
 #[test]
+fn a_connection_is_encrypted_if_its_url_asks_for_it() {
+    let place = Place::fresh();
+    let certificate = std::env::var("TIDEGATE_TEST_CERTIFICATE").expect("it is set with the URLs");
+    let encrypted = format!("{}?sslmode=require&sslrootcert={certificate}", place.0.url);
+    let mut store = PostgresStore::open(&encrypted).unwrap();
+    let term = lead(&mut store);
+    assert_eq!(store.commit(&entry(term, 1)), Ok(Commit::Done));
+    let sessions = "select bool_and(ssl) from pg_stat_ssl join pg_stat_activity using (pid) \
+                    where datname = current_database() and pid <> pg_backend_pid()";
+    assert_eq!(place.admin().value(sessions), "t");
+    let strange = PostgresStore::open(&format!("{}?sslmode=require", place.0.url)).err();
+    assert!(matches!(strange, Some(StoreError::Unusable(_))), "nobody vouches for it: {strange:?}");
+}
+
+#[test]
 fn a_reader_reads_what_its_process_has_just_written() {
     let mut ledger = ledger();
     let mut reader = ledger.store.reader().unwrap();

@@ -3,6 +3,12 @@
 // Each test binary uses a part of this.
 #![allow(dead_code)]
 
+#[path = "../../../store/tests/database/mod.rs"]
+mod database;
+
+pub use database::{Database, Route};
+
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tidegate::Tidegate;
@@ -15,15 +21,28 @@ pub async fn within<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(PATIENCE, future).await.expect("it takes too long")
 }
 
+/// A database of its own. Whoever makes it waits for the server.
+pub async fn database() -> Arc<Database> {
+    let made = tokio::task::spawn_blocking(|| Arc::new(Database::fresh(Route::Direct)));
+    made.await.unwrap()
+}
+
+/// Drops it, which waits for the server too.
+pub async fn drop_database(database: Arc<Database>) {
+    tokio::task::spawn_blocking(move || drop(database)).await.unwrap();
+}
+
 /// Runs a test over every kind of store.
 pub async fn on_every_store<R: Future<Output = ()>>(test: impl Fn(Tidegate) -> R) {
     let directory = tempfile::tempdir().unwrap();
     let sqlite = format!("sqlite:{}", directory.path().join("test.db").display());
-    for address in ["memory:", &sqlite] {
+    let database = database().await;
+    for address in ["memory:", &sqlite, &database.url] {
         let tide = Tidegate::open(address).await.unwrap();
         within(test(tide.clone())).await;
         within(tide.close()).await;
     }
+    drop_database(database).await;
 }
 
 /// A door that functions stand before until the test lets them through, one by one. It counts them.
