@@ -122,8 +122,9 @@ impl TaskId {
         TaskId { node, item: None }
     }
 
+    /// The very last index stands for the one before it: it only ever bounds a range.
     pub fn item(node: NodeId, index: u32) -> Self {
-        TaskId { node, item: NonZeroU32::new(index + 1) }
+        TaskId { node, item: NonZeroU32::new(index.saturating_add(1)) }
     }
 
     pub fn index(self) -> Option<u32> {

@@ -20,9 +20,17 @@ pub const PATIENCE: Duration = Duration::from_secs(5);
 const CONNECTING: Duration = Duration::from_secs(5);
 
 pub struct Session {
-    runtime: Runtime,
+    /// There until the end.
+    runtime: Option<Runtime>,
     route: Route,
     client: Option<Client>,
+}
+
+impl Drop for Session {
+    /// Without waiting for anybody: whoever drops it may be a task of another runtime, which must not wait.
+    fn drop(&mut self) {
+        self.runtime.take().into_iter().for_each(Runtime::shutdown_background);
+    }
 }
 
 impl Session {
@@ -32,7 +40,7 @@ impl Session {
             .enable_all()
             .build()
             .map_err(|error| StoreError::Unusable(error.to_string()))?;
-        Ok(Session { runtime, route, client: None })
+        Ok(Session { runtime: Some(runtime), route, client: None })
     }
 
     /// Another connection to the same database.
@@ -68,21 +76,23 @@ impl Session {
         patience: Duration,
         work: impl AsyncFn(&Client) -> Result<T, Fault>,
     ) -> Result<T, Fault> {
-        let result = self.runtime.block_on(async { timeout(patience, work(&client)).await });
+        let runtime = self.runtime.as_ref().ok_or(Fault::Stalled)?;
+        let result = runtime.block_on(async { timeout(patience, work(&client)).await });
         let value = result.unwrap_or(Err(Fault::Stalled))?;
         self.client = Some(client);
         Ok(value)
     }
 
     fn connect(&self) -> Result<Client, StoreError> {
+        let runtime = self.runtime.as_ref().ok_or(Fault::Stalled)?;
         let connecting = async { timeout(CONNECTING, self.route.connect()).await };
-        let (client, mut messages) = match self.runtime.block_on(connecting) {
+        let (client, mut messages) = match runtime.block_on(connecting) {
             Ok(Ok(connected)) => connected,
             Ok(Err(error)) => return Err(StoreError::Unusable(fault::words(&error))),
             Err(_) => return Err(StoreError::Unusable("it does not answer".to_owned())),
         };
         // When it ends, whoever waits for an answer is told by the client.
-        self.runtime.spawn(async move { while let Some(Ok(_)) = messages.next().await {} });
+        runtime.spawn(async move { while let Some(Ok(_)) = messages.next().await {} });
         Ok(client)
     }
 
