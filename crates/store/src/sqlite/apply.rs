@@ -1,12 +1,15 @@
 //! What each write does to the tables: one `match`, each arm one or two statements.
 //!
-//! The meaning is that of [`memory::Tables`](crate::memory::Tables); nothing is checked or decided here either.
+//! The meaning is that of [`memory::Tables`](crate::memory::Tables); nothing is checked or decided here either. A node
+//! that is new in an entry is written once, as it is at the entry's end.
 
 use super::columns::{Content, Json, Word, micros, signed};
 use super::sql;
 use crate::contract::{Entry, KEPT_ENTRIES};
-use crate::{codec, identity, words};
-use rusqlite::{Connection, Params};
+use crate::{codec, identity, memory, words};
+use rusqlite::{CachedStatement, Connection, Params};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, btree_map};
 use tidegate_core::ids::{NodeId, TaskId};
 use tidegate_core::protocol::{
     DeclaredRow, GrantRow, Lease, LimitRow, NodeRow, Payload, Rendered, Stop, Tally, WorkerRow, Write,
@@ -16,8 +19,13 @@ use tidegate_core::time::Moment;
 
 /// Makes all of an entry's writes in the transaction that is open.
 pub fn apply(connection: &Connection, entry: &Entry, batch: &str) -> rusqlite::Result<()> {
-    let tables = Tables { connection };
-    entry.writes.iter().try_for_each(|write| tables.write(write))?;
+    let tables = Tables { connection, statements: RefCell::default() };
+    let new = new_nodes(entry);
+    entry.writes.iter().filter(|write| !is_about(write, &new)).try_for_each(|write| tables.write(write))?;
+    for task in new.tasks.values() {
+        tables.add_node(&task.row)?;
+        tables.add_output(TaskId::node(task.row.node), task.output.as_ref())?;
+    }
     for &letter in &entry.letters {
         tables.run(sql!("letter_remove"), [signed(letter)])?;
     }
@@ -29,13 +37,60 @@ pub fn apply(connection: &Connection, entry: &Entry, batch: &str) -> rusqlite::R
     tables.run(sql!("head_set"), head).map(drop)
 }
 
+/// Nodes that are added by this entry and about which it says more: as they are at its end. Nothing if there are none,
+/// which a look at the numbers tells, because numbers rise.
+fn new_nodes(entry: &Entry) -> memory::Tables {
+    let mut new = memory::Tables::default();
+    let first = entry.writes.iter().filter_map(|write| match write {
+        Write::NodeAdded(row) => Some(row.node),
+        _ => None,
+    });
+    let Some(first) = first.min() else { return new };
+    if entry.writes.iter().filter_map(node).any(|node| node >= first) {
+        entry.writes.iter().filter(|write| !is_elsewhere(write)).for_each(|write| new.write(write));
+    }
+    new
+}
+
+/// The node that a write changes.
+fn node(write: &Write) -> Option<NodeId> {
+    match write {
+        Write::Entered { node, .. } | Write::Ranked { node, .. } | Write::Paused { node, .. } => Some(*node),
+        Write::Granted { task, .. }
+        | Write::Moved { task, .. }
+        | Write::Ended { task, .. }
+        | Write::Stopping { task, .. } => task.index().is_none().then_some(task.node),
+        _ => None,
+    }
+}
+
+/// Whether a write is about items or what is not a task at all.
+fn is_elsewhere(write: &Write) -> bool {
+    node(write).is_none() && !matches!(write, Write::NodeAdded(_) | Write::Renewed { .. })
+}
+
+/// Whether all that a write says is in these nodes. Renewals may be about others too, and do no harm here.
+fn is_about(write: &Write, new: &memory::Tables) -> bool {
+    let node = match write {
+        Write::NodeAdded(row) => Some(row.node),
+        write => node(write),
+    };
+    node.is_some_and(|node| new.tasks.contains_key(&node))
+}
+
 struct Tables<'a> {
     connection: &'a Connection,
+    /// Those that were used, by where their text is: to look for the text itself takes as long as a small statement.
+    statements: RefCell<BTreeMap<(*const u8, usize), CachedStatement<'a>>>,
 }
 
 impl Tables<'_> {
-    fn run(&self, sql: &str, params: impl Params) -> rusqlite::Result<usize> {
-        self.connection.prepare_cached(sql)?.execute(params)
+    fn run(&self, sql: &'static str, params: impl Params) -> rusqlite::Result<usize> {
+        let mut statements = self.statements.borrow_mut();
+        match statements.entry((sql.as_ptr(), sql.len())) {
+            btree_map::Entry::Occupied(mut known) => known.get_mut().execute(params),
+            btree_map::Entry::Vacant(new) => new.insert(self.connection.prepare_cached(sql)?).execute(params),
+        }
     }
 
     fn write(&self, write: &Write) -> rusqlite::Result<()> {
@@ -177,7 +232,11 @@ impl Tables<'_> {
             None => self.run(sql!("task_end"), (node, state, at.0, error))?,
             Some(index) => self.run(sql!("item_end"), (node, index, state, at.0, error))?,
         };
-        let Some(output) = output.filter(|_| changed > 0).map(Content) else { return Ok(()) };
+        self.add_output(task, output.filter(|_| changed > 0))
+    }
+
+    fn add_output(&self, task: TaskId, output: Option<&Payload>) -> rusqlite::Result<()> {
+        let (Some(output), node) = (output.map(Content), id(task.node)) else { return Ok(()) };
         match task.index() {
             None => self.run(sql!("task_output_add"), (node, output)),
             Some(index) => self.run(sql!("item_output_add"), (node, index, output)),
