@@ -3,11 +3,14 @@
 //! A benchmark is a program of its own, built with `--release`: this one is a debug build, and so are its
 //! dependencies. Figures go to stdout, because they are what was asked for; everything else goes to stderr.
 
+use std::ffi::OsString;
+
 use anyhow::Result;
 use clap::Args;
 
 use crate::need::{self, C_COMPILER};
 use crate::process;
+use crate::services::{self, Services};
 
 #[derive(Args)]
 pub struct Options {
@@ -34,13 +37,19 @@ const BENCH: &str = "cargo run --release --quiet --package tidegate-bench --bin 
 
 pub fn run(options: &Options) -> Result<()> {
     need::meet([&C_COMPILER])?;
-    if !options.peers {
-        return process::run(&command(options));
+    let line = command(options);
+    if options.list {
+        return process::run(&line);
     }
-    let folder = process::target_folder().join("peers");
-    process::run_with(GRAPHILE, &["--target-dir".as_ref(), folder.as_os_str()])?;
-    let program = folder.join("release/bench-peer-graphile");
-    process::run_with(&command(options), &["--graphile".as_ref(), program.as_os_str()])
+    need::meet(services::NEEDS.iter().copied())?;
+    let mut words: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
+    if options.peers {
+        let folder = process::target_folder().join("peers");
+        process::run_with(GRAPHILE, &["--target-dir".as_ref(), folder.as_os_str()])?;
+        words.extend(["--graphile".into(), folder.join("release/bench-peer-graphile").into_os_string()]);
+    }
+    let services = Services::start()?;
+    process::run_words(&words, services.environment())
 }
 
 fn command(options: &Options) -> String {

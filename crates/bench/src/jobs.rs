@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
+use tidegate_core::ids::Epoch;
 use tidegate_core::protocol::{Outcome, Payload};
 use tidegate_observer::{Claim, Fact, Record, Recorder, clock};
-use tidegate_worker::Functions;
+use tidegate_worker::{Ctx, Functions};
 use tokio::sync::{Barrier, Notify};
 
 /// What the jobs of one action write down about themselves, and how long they take.
@@ -26,7 +27,6 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub struct Jobs {
     recorder: Option<Recorder>,
     process: u32,
-    begun: AtomicU64,
     ended: AtomicU64,
     wanted: AtomicU64,
     all_ended: Notify,
@@ -38,7 +38,6 @@ impl Jobs {
         Arc::new(Jobs {
             recorder,
             process,
-            begun: AtomicU64::new(0),
             ended: AtomicU64::new(0),
             wanted: AtomicU64::new(u64::MAX),
             all_ended: Notify::new(),
@@ -49,14 +48,13 @@ impl Jobs {
     pub fn register(self: &Arc<Self>, functions: &mut Functions, action: &str, kind: Kind) {
         let jobs = self.clone();
         let meeting = Arc::new(Meeting::new(kind.meet));
-        functions.register(action, move |_, input: Payload| {
+        functions.register(action, move |ctx: Ctx, input: Payload| {
             let (jobs, meeting) = (jobs.clone(), meeting.clone());
-            async move { jobs.execute(number(&input), kind, &meeting).await }
+            async move { jobs.execute(number(&input), grant(ctx.epoch()), kind, &meeting).await }
         });
     }
 
-    async fn execute(&self, job: u64, kind: Kind, meeting: &Meeting) -> Outcome {
-        let execution = self.begun.fetch_add(1, Ordering::Relaxed) + 1;
+    async fn execute(&self, job: u64, execution: u64, kind: Kind, meeting: &Meeting) -> Outcome {
         self.record(Fact::Started, job, execution, kind);
         meeting.attend().await;
         if kind.takes.is_zero() {
@@ -113,6 +111,11 @@ impl Jobs {
     pub fn flush(&self) {
         self.recorder.iter().for_each(Recorder::flush);
     }
+}
+
+/// Grants of a later leader have higher numbers, and no leader makes so many.
+fn grant(epoch: Epoch) -> u64 {
+    u64::from(epoch.incarnation) << 40 | epoch.grant
 }
 
 /// The first executions of an action.

@@ -10,6 +10,7 @@
 //! A figure of a scenario with a limit counts only if the observer saw the limit reached and never exceeded.
 
 pub mod chaos;
+pub mod database;
 pub mod definitions;
 pub mod floors;
 pub mod jobs;

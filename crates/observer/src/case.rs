@@ -9,8 +9,8 @@ pub struct Case {
     pub limits: BTreeMap<u32, u32>,
     /// A limit that was never reached was not tested, and that is a violation.
     pub must_reach: bool,
-    /// Lines whose jobs start in the order of acceptance, and how many later ones may begin before a job: those that
-    /// are granted together with it begin as the scheduler likes. 0 where one runs at a time.
+    /// Lines whose jobs start in the order of acceptance, and how many later ones may be granted before a job: as many as
+    /// are granted together with one whose process dies before it begins. 0 where one runs at a time.
     pub lines: BTreeMap<u16, u32>,
     /// Starts that a job may need, whatever is killed.
     pub starts: u32,

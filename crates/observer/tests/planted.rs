@@ -134,6 +134,17 @@ fn a_swapped_order_is_found() {
     find(&mut records, Fact::Started, 5).at += 5;
     assert_eq!(found(&records), []);
 
+    // Whoever was granted in order and then had to wait for a core was not passed by.
+    let mut records = honest();
+    find(&mut records, Fact::Started, 5).at += 9 * LENGTH;
+    find(&mut records, Fact::Ended, 5).at += 9 * LENGTH;
+    let passed = |violation: &Violation| matches!(violation, Violation::OutOfOrder { .. });
+    assert!(!found(&records).iter().any(passed), "{:?}", found(&records));
+    for fact in [Fact::Started, Fact::Ended] {
+        find(&mut records, fact, 5).execution = 1_000;
+    }
+    assert!(found(&records).iter().any(passed), "{:?}", found(&records));
+
     let mut records = honest();
     find(&mut records, Fact::Finished, 8).order = 12;
     let [Violation::Moved { job: 8, first: 8, second: 12 }] = found(&records)[..] else {

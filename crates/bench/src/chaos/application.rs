@@ -81,7 +81,7 @@ impl Victim for Embedded {
     }
 
     fn history(&self) -> Result<Vec<Past>> {
-        History::of_sqlite(&Subject::store_in(&self.folder))?.jobs()
+        History::jobs(&Subject::store_in(&self.folder))
     }
 
     fn case(&self) -> Case {

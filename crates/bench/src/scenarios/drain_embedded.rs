@@ -55,15 +55,23 @@ fn plain_commits(jobs: u64, batch: usize) -> Result<Halves> {
     ceiling::play(&mut store, &script)
 }
 
-/// Lives of no-op jobs without a limit, which nobody writes down: how long Tidegate takes for them.
 async fn tidegate(jobs: u64) -> Result<Halves> {
     let folder = tempfile::tempdir()?;
+    lives(jobs, Subject::embedded(folder.path(), setting()).await?).await
+}
+
+/// What [`lives`] needs to be declared.
+pub fn setting() -> Setting {
+    Setting { actions: vec![action("noop", None, &[])], ..Setting::default() }
+}
+
+/// Lives of no-op jobs without a limit, which nobody writes down: how long Tidegate takes for them.
+pub async fn lives(jobs: u64, subject: Subject) -> Result<Halves> {
+    let subject = Arc::new(subject);
     let work = Jobs::new(None, 1);
     work.want(jobs);
     let mut functions = Functions::default();
     work.register(&mut functions, "noop", Kind::default());
-    let setting = Setting { actions: vec![action("noop", None, &[])], ..Setting::default() };
-    let subject = Arc::new(Subject::embedded(folder.path(), setting).await?);
     let begin = Instant::now();
     let noop = Name::new("noop");
     subject.submit_all(jobs, AT_ONCE, move |number| job(&noop, number), |_, _| {}).await?;
@@ -73,7 +81,7 @@ async fn tidegate(jobs: u64) -> Result<Halves> {
     work.all_ended().await;
     subject.history_is_complete().await?;
     let drain = begin.elapsed();
-    ensure!(subject.succeeded()? == jobs, "the history does not hold every job");
+    ensure!(subject.succeeded().await? == jobs, "the history does not hold every job");
     subject.shut_down().await?;
     Ok(Halves { enqueue, drain })
 }

@@ -81,7 +81,7 @@ async fn drain(load: Load) -> Result<(f64, Option<String>)> {
     work.all_ended().await;
     subject.history_is_complete().await?;
     let rate = load.jobs as f64 / begin.elapsed().as_secs_f64();
-    ensure!(subject.succeeded()? == load.jobs, "the history does not hold every job");
+    ensure!(subject.succeeded().await? == load.jobs, "the history does not hold every job");
     subject.shut_down().await?;
     work.flush();
     Ok((rate, flaw(load, &records)?))

@@ -48,7 +48,7 @@ pub struct Scenario {
 
 pub const SCENARIOS: &[Scenario] = &[
     Scenario { name: "drain-embedded", about: "no-op jobs, enqueued first, then drained, on SQLite" },
-    Scenario { name: "drain-pg", about: "no-op jobs on PostgreSQL: the peers against plain SQL" },
+    Scenario { name: "drain-pg", about: "no-op jobs, enqueued first, then drained, on PostgreSQL" },
     Scenario { name: "enqueue", about: "submissions one by one and many at once, on SQLite" },
     Scenario { name: "limited", about: "one action with a limit of 10" },
     Scenario { name: "mixed", about: "100 actions, one of them with a limit" },

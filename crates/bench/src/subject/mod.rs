@@ -8,7 +8,7 @@ mod workers;
 
 pub use history::{History, Past};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,7 +19,7 @@ use tidegate_core::model::{Action, Flow, LimitsDocument};
 use tidegate_core::protocol::{Answer, Command, Payload, Submission, Submit};
 use tidegate_core::state::State;
 use tidegate_engine::Engine;
-use tidegate_store::{Ended, Reads, SqliteReader, SqliteStore, StoreError};
+use tidegate_store::StoreError;
 use tidegate_worker::Functions;
 use tokio::sync::Mutex;
 use workers::Hired;
@@ -54,9 +54,9 @@ pub struct Subject {
     tide: Tidegate,
     /// Of processes.
     working: Mutex<Working>,
-    /// For one at a time.
-    reader: Mutex<SqliteReader>,
     history: History,
+    /// Jobs that were accepted.
+    submitted: AtomicU64,
     hired: Mutex<Vec<Hired>>,
 }
 
@@ -70,13 +70,22 @@ impl Subject {
     pub async fn embedded(folder: &Path, setting: Setting) -> Result<Subject> {
         let path = Subject::store_in(folder);
         let tide = open(&path).await?;
+        Subject::over(tide, History::of_sqlite(&path)?, setting).await
+    }
+
+    /// The same over a database on PostgreSQL.
+    pub async fn on_postgres(url: &str, setting: Setting) -> Result<Subject> {
+        let tide = Tidegate::open(url).await?;
+        Subject::over(tide, History::of_postgres(url).await?, setting).await
+    }
+
+    async fn over(tide: Tidegate, history: History, setting: Setting) -> Result<Subject> {
         let Setting { actions, flows, limits } = setting;
         tide.define(Document { flows, actions, limits: Some(limits) });
         let guardian = GuardianCommand { program: std::env::current_exe()?, args: vec![GUARDIAN.to_owned()] };
         let working = Mutex::new(tide.work(0).processes(guardian).start().await?);
-        let reader = Mutex::new(SqliteStore::open_reader(&path)?);
-        let (engine, history) = (tide.engine().clone(), History::of_sqlite(&path)?);
-        Ok(Subject { engine, tide, working, reader, history, hired: Mutex::default() })
+        let (engine, submitted) = (tide.engine().clone(), AtomicU64::new(0));
+        Ok(Subject { engine, tide, working, history, submitted, hired: Mutex::default() })
     }
 
     /// From now on functions are called.
@@ -98,7 +107,10 @@ impl Subject {
         let id = RunId(uuid::Uuid::now_v7().as_u128());
         let submit = Submit { id, what, tags: Vec::new(), priority: 0, due: None, idempotency: None };
         match self.engine.submit_new(vec![submit]).await?.as_slice() {
-            [Answer::Accepted { node, .. }] => Ok(TaskId::node(*node)),
+            [Answer::Accepted { node, .. }] => {
+                self.submitted.fetch_add(1, Ordering::Relaxed);
+                Ok(TaskId::node(*node))
+            }
             other => bail!("a submission was not accepted: {other:?}"),
         }
     }
@@ -147,36 +159,30 @@ impl Subject {
 
     /// Runs a flow to its end, which must be a good one.
     pub async fn run(&self, flow: &str, inputs: Payload) -> Result<()> {
-        let mut entries = self.engine.subscribe();
-        let task = self.submit(Submission::Run { flow: flow.into(), key: None, inputs }).await?;
-        loop {
-            if let Some(ended) = self.ended(task).await? {
-                if ended.state != State::Succeeded {
-                    bail!("the run of {flow} ended {}: {:?}", ended.state, ended.error);
-                }
-                return Ok(());
-            }
-            // Something was written, perhaps the end; who was told too late looks all the same.
-            let _ = entries.recv().await;
-            while entries.try_recv().is_ok() {}
-        }
-    }
-
-    async fn ended(&self, task: TaskId) -> Result<Option<Ended>> {
-        Ok(self.reader.lock().await.ended(task)?)
+        let id = RunId(uuid::Uuid::now_v7().as_u128());
+        self.submit_as(id, Submission::Run { flow: flow.into(), key: None, inputs }).await?;
+        let ended = self.engine.result(id).await?.context("the run is not known")?;
+        ensure!(
+            ended.state == State::Succeeded,
+            "the run of {flow} ended {}: {:?}",
+            ended.state,
+            ended.error
+        );
+        Ok(())
     }
 
     /// Until the history holds everything that was submitted.
     pub async fn history_is_complete(&self) -> Result<()> {
-        while !self.history.is_complete()? {
+        let jobs = self.submitted.load(Ordering::Relaxed);
+        while !self.history.is_complete(jobs).await? {
             tokio::time::sleep(LOOK_AGAIN).await;
         }
         Ok(())
     }
 
     /// Jobs that the history says have succeeded.
-    pub fn succeeded(&self) -> Result<u64> {
-        self.history.succeeded()
+    pub async fn succeeded(&self) -> Result<u64> {
+        self.history.succeeded().await
     }
 
     pub async fn shut_down(self: Arc<Self>) -> Result<()> {

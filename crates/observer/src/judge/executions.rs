@@ -8,6 +8,8 @@ use std::collections::HashMap;
 pub(super) struct Execution {
     pub job: u64,
     pub line: u16,
+    /// The number of its grant.
+    pub grant: u64,
     pub start: u64,
     /// It held what it claims until here: its end, the end of its lease or the death of its process, whatever came
     /// first.
@@ -47,6 +49,7 @@ impl Executions {
             executions.push(Execution {
                 job: record.job,
                 line: record.line,
+                grant: record.execution,
                 start: record.at,
                 over: end.unwrap_or(u64::MAX).min(cut).max(record.at),
                 has_ended: end.is_some(),

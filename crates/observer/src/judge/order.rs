@@ -1,9 +1,12 @@
 //! Jobs of one line begin in the order in which they were accepted.
 //!
-//! Those that are granted together begin as the scheduler likes, so the question is how many later ones began before
-//! a job. What was executed again counts with its first start: it keeps its place.
+//! Where one runs at a time that is the order of their starts. Where several do, those that were granted together begin
+//! as the operating system likes, and one that is left waiting for a core is passed by any number: so it is the order
+//! of their grants, and the question is how many later ones were granted before a job that was first executed under a
+//! later grant, because its process died in between. What was executed again counts with its first execution: it keeps
+//! its place.
 
-use super::executions::Executions;
+use super::executions::{Execution, Executions};
 use super::{Verdict, Violation};
 use crate::case::Case;
 use crate::record::Record;
@@ -13,7 +16,12 @@ pub(super) fn judge(case: &Case, records: &[Record], executions: &Executions, ve
     let places = places(records, &mut verdict.violations);
     let mut lines: BTreeMap<u16, LatestPlaces> = BTreeMap::new();
     let mut begun = HashSet::new();
-    for execution in &executions.0 {
+    let mut by_grant: Vec<&Execution> = executions.0.iter().collect();
+    by_grant.sort_by_key(|execution| execution.grant);
+    let is_alone = |execution: &&Execution| case.lines.get(&execution.line) == Some(&0);
+    let (alone, together) =
+        (executions.0.iter().filter(is_alone), by_grant.into_iter().filter(|execution| !is_alone(execution)));
+    for execution in alone.chain(together) {
         let Some(&allowed) = case.lines.get(&execution.line) else { continue };
         let Some(&place) = places.get(&execution.job) else { continue };
         if !begun.insert(execution.job) {
