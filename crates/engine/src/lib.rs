@@ -15,7 +15,8 @@ pub use clock::EngineClock;
 pub use cluster::Listener;
 pub use server::{Input, Output, Server};
 pub use shell::{
-    Definition, Delivery, Engine, EngineError, Evaluate, KEEP_AT_LEAST, Prepared, Retention, Settings,
+    Definition, Deliver, Delivery, Engine, EngineError, Evaluate, KEEP_AT_LEAST, Prepared, Retention,
+    Settings,
 };
 pub use tidegate_wire as wire;
 pub use writer::{GivenUp, Released, Ticket, Writer};

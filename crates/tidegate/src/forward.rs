@@ -6,66 +6,113 @@ use tidegate_core::ids::Name;
 use tidegate_core::protocol::{Answer, Command, Finish, Heartbeat, Join, Leave, Outcome, Refusal};
 use tidegate_core::time::Moment;
 use tidegate_engine::{Delivery, Engine};
-use tidegate_worker::{EngineEnd, ToEngine, ToWorker};
+use tidegate_worker::{Control, Link, Settings, ToEngine, ToWorker, Worker, WorkerError};
 use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
 
 /// What a worker says again by itself is not tried for longer: in an outage there would be more and more of it.
 const SAID_AGAIN: Duration = Duration::from_secs(10);
 
+/// A worker that works for an engine of the same process. See [`hire`].
+pub struct Hired {
+    /// Ends it.
+    pub control: Control,
+    /// It has joined; or the engine has ended.
+    pub joined: oneshot::Receiver<()>,
+    /// It has left, and nothing that it started runs any more.
+    pub left: JoinHandle<Result<(), WorkerError>>,
+}
+
+/// Has a worker work for an engine of this process, under a name that nobody else works under.
+/// [`Tidegate::work`](crate::Tidegate::work) does this for the functions that a program defines.
+pub fn hire(engine: &Engine, settings: Settings) -> Hired {
+    let (worker, incarnation) = (settings.name.clone(), settings.incarnation);
+    let (rest, from_worker) = mpsc::unbounded_channel();
+    let (link, to_worker) = Link::to(say(engine.clone(), worker.clone(), rest));
+    let inbox = to_worker.clone();
+    engine.attach_to(
+        worker.clone(),
+        incarnation,
+        Box::new(move |delivery| inbox.send(message(delivery)).is_ok()),
+    );
+    let (told, joined) = oneshot::channel();
+    let forward = Forward { engine: engine.clone(), worker, incarnation, to_worker, joined: None };
+    tokio::spawn(forward.run(from_worker, told));
+    let worker = Worker::new(settings);
+    Hired { control: worker.control(), joined, left: tokio::spawn(worker.run(link)) }
+}
+
+/// Reports, of which there are many, go straight to the engine; with the rest somebody waits for answers.
+fn say(engine: Engine, worker: Name, rest: mpsc::UnboundedSender<ToEngine>) -> impl Fn(ToEngine) + Send {
+    move |message| match message {
+        ToEngine::Report { lease, outcome } => {
+            // A worker that hands back is about to leave: it must not get the same thing again.
+            let offer = (outcome == Outcome::HandedBack).then(SlotCounts::default);
+            engine.report(vec![Finish { worker: worker.clone(), lease, outcome, offer }]);
+        }
+        // An engine that has ended tells the worker by itself.
+        message => drop(rest.send(message)),
+    }
+}
+
+fn message(delivery: Delivery) -> ToWorker {
+    match delivery {
+        Delivery::Attempt { attempt, run, age, as_of } => {
+            let granted = tidegate_worker::clock::now() - (age + as_of.elapsed()).into();
+            ToWorker::Attempt { attempt, run, granted }
+        }
+        Delivery::Stop(lease) => ToWorker::Stop(lease),
+        Delivery::Reported(lease) => ToWorker::Reported(lease),
+        Delivery::Abort(leases, told) => ToWorker::Abort(leases, told),
+    }
+}
+
 /// The engine's side of a worker.
 #[derive(Clone)]
-pub(crate) struct Forward {
-    pub engine: Engine,
-    pub worker: Name,
-    pub incarnation: u64,
-    pub to_worker: mpsc::UnboundedSender<ToWorker>,
+struct Forward {
+    engine: Engine,
+    worker: Name,
+    incarnation: u64,
+    to_worker: mpsc::UnboundedSender<ToWorker>,
     /// How it joined, should the engine take it for lost.
     joined: Option<Join>,
 }
 
 impl Forward {
     /// Until the worker is gone. Says when it has joined.
-    pub async fn run(
-        engine: Engine,
-        worker: Name,
-        incarnation: u64,
-        end: EngineEnd,
+    async fn run(
+        mut self,
+        mut from_worker: mpsc::UnboundedReceiver<ToEngine>,
         has_joined: oneshot::Sender<()>,
     ) {
         let mut has_joined = Some(has_joined);
-        let EngineEnd { to_worker, mut from_worker } = end;
-        tokio::spawn(deliver(engine.attach(worker.clone(), incarnation), to_worker.clone()));
-        let mut forward = Forward { engine, worker, incarnation, to_worker, joined: None };
+        let incarnation = self.incarnation;
         while let Some(message) = from_worker.recv().await {
             // Joining comes first and leaving last; everything between may overtake.
             match message {
                 ToEngine::Join(join) => {
-                    let join = forward.join(join);
-                    forward.joined = Some(join.clone());
-                    forward.tell(Command::Join(join)).await;
+                    let join = self.join(join);
+                    self.joined = Some(join.clone());
+                    self.tell(Command::Join(join)).await;
                     // Nobody may be waiting for it.
                     has_joined.take().map(|told| told.send(()));
                 }
                 ToEngine::Leave => {
-                    let (worker, incarnation) = (forward.worker.clone(), incarnation);
-                    forward.tell(Command::Leave(Leave { worker, incarnation })).await;
+                    let worker = self.worker.clone();
+                    self.tell(Command::Leave(Leave { worker, incarnation })).await;
                 }
                 ToEngine::Draining => {
                     // Who drains does not come back.
-                    forward.joined = None;
-                    let (worker, slots) = (forward.worker.clone(), SlotCounts::default());
-                    forward.tell(Command::Offer { worker, incarnation, slots }).await;
+                    self.joined = None;
+                    let (worker, slots) = (self.worker.clone(), SlotCounts::default());
+                    self.tell(Command::Offer { worker, incarnation, slots }).await;
                 }
                 ToEngine::Heartbeat { heartbeat, sent } => {
-                    let forward = forward.clone();
+                    let forward = self.clone();
                     tokio::spawn(async move { forward.heartbeat(heartbeat, sent).await });
                 }
-                ToEngine::Report { lease, outcome } => {
-                    // A worker that hands back is about to leave: it must not get the same thing again.
-                    let offer = (outcome == Outcome::HandedBack).then(SlotCounts::default);
-                    let finish = Finish { worker: forward.worker.clone(), lease, outcome, offer };
-                    forward.engine.report(vec![finish]);
-                }
+                // It does not come this way.
+                ToEngine::Report { .. } => {}
             }
         }
     }
@@ -107,25 +154,5 @@ impl Forward {
     /// A worker that is gone does not need it.
     fn answer(&self, message: ToWorker) {
         let _ = self.to_worker.send(message);
-    }
-}
-
-async fn deliver(
-    mut deliveries: mpsc::UnboundedReceiver<Delivery>,
-    to_worker: mpsc::UnboundedSender<ToWorker>,
-) {
-    while let Some(delivery) = deliveries.recv().await {
-        let message = match delivery {
-            Delivery::Attempt { attempt, run, age, as_of } => {
-                let granted = tidegate_worker::clock::now() - (age + as_of.elapsed()).into();
-                ToWorker::Attempt { attempt, run, granted }
-            }
-            Delivery::Stop(lease) => ToWorker::Stop(lease),
-            Delivery::Reported(lease) => ToWorker::Reported(lease),
-            Delivery::Abort(leases, told) => ToWorker::Abort(leases, told),
-        };
-        if to_worker.send(message).is_err() {
-            return;
-        }
     }
 }

@@ -31,6 +31,7 @@ pub use action::ActionBuilder;
 pub use builder::Builder;
 pub use error::Error;
 pub use events::Events;
+pub use forward::{Hired, hire};
 pub use limits::{Limits, SetLimit};
 pub use run::{Ending, Run};
 pub use submit::Submit;

@@ -1,11 +1,11 @@
 //! A worker of this process: takes what it has slots for, until it is told to go.
 
 use crate::error::Error;
-use crate::forward::Forward;
+use crate::forward::{Hired, hire};
 use crate::tidegate::Tidegate;
 use tidegate_core::ids::Name;
-use tidegate_worker::{Control, GuardianCommand, LogSink, Settings, Worker, WorkerError};
-use tokio::sync::{oneshot, watch};
+use tidegate_worker::{Control, GuardianCommand, LogSink, Settings, WorkerError};
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 /// Slots that are about to be offered. See [`Tidegate::work`].
@@ -67,19 +67,13 @@ impl Work {
         self.tide.declare().await?;
         self.settings.functions = self.tide.functions();
         let engine = self.tide.engine().clone();
-        let (name, incarnation) = (self.settings.name.clone(), self.settings.incarnation);
-        let worker = Worker::new(self.settings);
-        let control = worker.control();
-        let (link, end) = tidegate_worker::link();
-        let (told, has_joined) = oneshot::channel();
-        tokio::spawn(Forward::run(engine.clone(), name, incarnation, end, told));
+        let Hired { control, joined, left } = hire(&engine, self.settings);
         let changes = self.tide.changes();
-        let worker = Some(tokio::spawn(worker.run(link)));
-        let working = Working { tide: self.tide, control, changes, worker };
+        let working = Working { tide: self.tide, control, changes, worker: Some(left) };
         // What is submitted before there is a worker would wait for it, and say so. Without a store there is none.
         let mut outage = engine.outage();
         tokio::select! {
-            _ = has_joined => {}
+            _ = joined => {}
             _ = outage.wait_for(Option::is_some) => {}
         }
         Ok(working)

@@ -66,7 +66,7 @@ pub enum ToWorker {
 /// The worker's end.
 pub struct Link {
     pub(crate) inbox: mpsc::UnboundedReceiver<ToWorker>,
-    pub(crate) outbox: mpsc::UnboundedSender<ToEngine>,
+    pub(crate) outbox: Box<dyn Fn(ToEngine) + Send>,
 }
 
 /// The engine's end. Dropping `to_worker` ends the worker and everything it runs.
@@ -76,7 +76,16 @@ pub struct EngineEnd {
 }
 
 pub fn link() -> (Link, EngineEnd) {
-    let (to_worker, inbox) = mpsc::unbounded_channel();
     let (outbox, from_worker) = mpsc::unbounded_channel();
-    (Link { inbox, outbox }, EngineEnd { to_worker, from_worker })
+    // An engine that is gone shows as the end of the inbox.
+    let (link, to_worker) = Link::to(move |message| drop(outbox.send(message)));
+    (link, EngineEnd { to_worker, from_worker })
+}
+
+impl Link {
+    /// Says everything to `outbox`, from within the worker: it must not wait. What is sent to the other end is heard.
+    pub fn to(outbox: impl Fn(ToEngine) + Send + 'static) -> (Link, mpsc::UnboundedSender<ToWorker>) {
+        let (to_worker, inbox) = mpsc::unbounded_channel();
+        (Link { inbox, outbox: Box::new(outbox) }, to_worker)
+    }
 }

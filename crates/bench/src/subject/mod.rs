@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
-use tidegate::{Document, Error, GuardianCommand, Tidegate, Working};
+use tidegate::{Document, Error, GuardianCommand, Hired, Tidegate, Working};
 use tidegate_core::ids::{RunId, TaskId};
 use tidegate_core::model::{Action, Flow, LimitsDocument};
 use tidegate_core::protocol::{Answer, Command, Payload, Submission, Submit};
@@ -22,7 +22,6 @@ use tidegate_engine::Engine;
 use tidegate_store::StoreError;
 use tidegate_worker::Functions;
 use tokio::sync::Mutex;
-use workers::Hired;
 
 /// The first argument by which this program becomes the guardian of processes.
 pub const GUARDIAN: &str = "guardian";
@@ -93,7 +92,9 @@ impl Subject {
         let joining: Vec<_> = (0..staff.workers)
             .map(|number| {
                 let (engine, staff) = (self.engine.clone(), staff.clone());
-                tokio::spawn(async move { Hired::new(&engine, number, staff.slots, staff.functions).await })
+                tokio::spawn(
+                    async move { workers::join(&engine, number, staff.slots, staff.functions).await },
+                )
             })
             .collect();
         let mut hired = self.hired.lock().await;
@@ -188,7 +189,7 @@ impl Subject {
     pub async fn shut_down(self: Arc<Self>) -> Result<()> {
         let subject = Arc::into_inner(self).context("somebody still submits")?;
         for hired in subject.hired.into_inner() {
-            hired.leave().await;
+            workers::leave(hired).await;
         }
         subject.working.into_inner().stop().await?;
         subject.tide.close().await;

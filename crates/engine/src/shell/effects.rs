@@ -45,8 +45,8 @@ impl Shell {
 
     /// A worker that is gone is noticed by its silence.
     pub(super) fn tell(&self, worker: &Name, delivery: Delivery) {
-        if let Some((_, sender)) = self.workers.get(worker) {
-            let _ = sender.send(delivery);
+        if let Some((_, deliver)) = self.workers.get(worker) {
+            deliver(delivery);
         }
     }
 
@@ -54,7 +54,7 @@ impl Shell {
     /// since it was granted. What is left out by mistake is missing from the worker's list, and delivered again.
     pub(super) fn hand_over(&self, parcel: Parcel, order: Payload) {
         let Parcel { worker, lease, length, number, granted } = parcel;
-        let (Some(core), Some((incarnation, sender))) = (self.server.core(), self.workers.get(&worker))
+        let (Some(core), Some((incarnation, deliver))) = (self.server.core(), self.workers.get(&worker))
         else {
             return;
         };
@@ -65,7 +65,7 @@ impl Shell {
         // The worker counts from `age` ago, so all of the lease is left.
         let (age, as_of) = (self.engine_now().since(granted).into(), Instant::now());
         let attempt = Attempt { lease, order, length, left: length, number };
-        let _ = sender.send(Delivery::Attempt { attempt, run, age, as_of });
+        deliver(Delivery::Attempt { attempt, run, age, as_of });
     }
 
     fn fetch_order(&self, parcel: Parcel) {
@@ -109,10 +109,10 @@ impl Shell {
     /// Ends attempts whose grants may not be durable, and says when all of them have ended.
     pub(super) fn abort(&self, leases: &[Lease]) {
         let mut ended = Vec::new();
-        for (_, sender) in self.workers.values() {
+        for (_, deliver) in self.workers.values() {
             let (told, has_ended) = oneshot::channel();
             // A worker that is gone has ended everything.
-            if sender.send(Delivery::Abort(leases.to_vec(), told)).is_ok() {
+            if deliver(Delivery::Abort(leases.to_vec(), told)) {
                 ended.push(has_ended);
             }
         }

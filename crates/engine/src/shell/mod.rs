@@ -79,6 +79,9 @@ pub enum Delivery {
     Abort(Vec<Lease>, oneshot::Sender<()>),
 }
 
+/// Hands something to a worker.
+pub type Deliver = Box<dyn Fn(Delivery) -> bool + Send>;
+
 #[derive(Clone, Debug, Error)]
 pub enum EngineError {
     /// Ask again: it may or may not have happened.
@@ -311,8 +314,15 @@ impl Engine {
     pub fn attach(&self, worker: Name, incarnation: u64) -> mpsc::UnboundedReceiver<Delivery> {
         let (sender, receiver) = mpsc::unbounded_channel();
         // If the engine has ended the receiver says so at once.
-        let _ = self.ask_for(Request::Attach { worker, incarnation, sender });
+        self.attach_to(worker, incarnation, Box::new(move |delivery| sender.send(delivery).is_ok()));
         receiver
+    }
+
+    /// The same, without anybody in between: `deliver` is called where decisions are carried out, and must not wait. It
+    /// says whether the worker is still there.
+    pub fn attach_to(&self, worker: Name, incarnation: u64, deliver: Deliver) {
+        // If the engine has ended, `deliver` is dropped.
+        let _ = self.ask_for(Request::Attach { worker, incarnation, deliver });
     }
 
     /// Attempts of an attached worker that ended. Each is acknowledged by a delivery; one that is not is to be reported

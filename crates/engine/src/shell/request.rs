@@ -1,13 +1,13 @@
 //! What is asked of the shell, and who waits for what.
 
 use super::effects::Parcel;
-use super::{Delivery, EngineError, Newcomer};
+use super::{Deliver, Delivery, EngineError, Newcomer};
 use tidegate_core::Core;
 use tidegate_core::ids::{Name, RunId};
 use tidegate_core::protocol::{Answer, Command, Finish, Lease, Payload};
 use tidegate_core::time::Moment;
 use tidegate_wire as wire;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 
 pub(crate) type Answers = Result<Vec<Answer>, EngineError>;
 
@@ -35,7 +35,7 @@ pub(super) enum Request {
     Attach {
         worker: Name,
         incarnation: u64,
-        sender: mpsc::UnboundedSender<Delivery>,
+        deliver: Deliver,
     },
     /// Attempts that ended, acknowledged by deliveries.
     Reports(Vec<Finish>),

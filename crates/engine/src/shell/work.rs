@@ -6,7 +6,7 @@ use super::letters::Letters;
 use super::request::{Collected, Errand, Request, Waiter};
 use super::results::Watchers;
 use super::store_thread::{Done, Job, Lookups, store_thread};
-use super::{Delivery, Engine, EngineError, Evaluate, Retention, Settings};
+use super::{Deliver, Engine, EngineError, Evaluate, Retention, Settings};
 use crate::cluster::Upstream;
 use crate::server::{Input, Output, Server};
 use crate::writer::Ticket;
@@ -41,7 +41,7 @@ pub(super) struct Shell {
     pub(super) errands: HashMap<u64, Collected, rustc_hash::FxBuildHasher>,
     pub(super) next_errand: u64,
     /// Which start of each worker is attached, and where to reach it.
-    pub(super) workers: BTreeMap<Name, (u64, mpsc::UnboundedSender<Delivery>)>,
+    pub(super) workers: BTreeMap<Name, (u64, Deliver)>,
     pub(super) watchers: Watchers,
     pub(super) letters: Letters,
     pub(super) reader: Reader,
@@ -203,9 +203,9 @@ impl Shell {
                 self.forward_query(query, reply);
             }
             Request::Query { query, reply, .. } => self.answer_query(query, reply),
-            Request::Attach { worker, incarnation, sender } => {
+            Request::Attach { worker, incarnation, deliver } => {
                 self.upstream.attach(&worker, incarnation);
-                self.workers.insert(worker, (incarnation, sender));
+                self.workers.insert(worker, (incarnation, deliver));
             }
             Request::Reports(finished) => self.take_reports(finished),
             Request::Evaluated(command) => self.take(Waiter::Nobody, command),
