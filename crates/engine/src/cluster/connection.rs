@@ -13,6 +13,8 @@ use tokio::sync::mpsc;
 pub(super) const SILENCE: Duration = Duration::from_secs(3);
 /// How often a server that forwards says what time it is.
 pub(super) const PING_EVERY: Duration = Duration::from_millis(200);
+/// What is listened to of somebody who has not shown the token yet.
+const HELLO: usize = 1_024;
 /// Messages written at a time.
 const AT_ONCE: usize = 256;
 
@@ -21,11 +23,23 @@ pub(super) struct Incoming {
     received: Vec<u8>,
     /// Of these bytes, so many were given out as messages.
     taken: usize,
+    /// Bytes that are kept for a message that is not complete.
+    most: usize,
 }
 
 impl Incoming {
+    /// From somebody who has still to say who it is: only a few bytes are listened to.
+    pub(super) fn from_stranger(socket: OwnedReadHalf) -> Self {
+        Incoming { socket, received: Vec::new(), taken: 0, most: HELLO }
+    }
+
     pub(super) fn new(socket: OwnedReadHalf) -> Self {
-        Incoming { socket, received: Vec::with_capacity(64 * 1024), taken: 0 }
+        Incoming::from_stranger(socket).trusted()
+    }
+
+    /// It may say all that fits into a message.
+    pub(super) fn trusted(self) -> Self {
+        Incoming { most: usize::MAX, ..self }
     }
 
     /// The next message. The end, a long silence or a message that cannot be read is an error: in every case there is
@@ -40,6 +54,9 @@ impl Incoming {
             }
             self.received.drain(..self.taken);
             self.taken = 0;
+            if self.received.len() > self.most {
+                return Err(io::ErrorKind::InvalidData.into());
+            }
             let read = tokio::time::timeout(SILENCE, self.socket.read_buf(&mut self.received)).await;
             if read.map_err(io::Error::other)?? == 0 {
                 return Err(io::ErrorKind::UnexpectedEof.into());

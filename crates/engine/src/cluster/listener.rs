@@ -69,12 +69,13 @@ impl Listener {
 async fn serve(socket: TcpStream, engine: &Engine, token: &str) -> io::Result<()> {
     socket.set_nodelay(true)?;
     let (incoming, outgoing) = socket.into_split();
-    let mut incoming = Incoming::new(incoming);
+    let mut incoming = Incoming::from_stranger(incoming);
     let hello = tokio::time::timeout(SILENCE, incoming.next()).await.map_err(io::Error::other)??;
     let Request::Hello { version: VERSION, token: shown } = hello else { return Ok(()) };
     if !bool::from(shown.as_bytes().ct_eq(token.as_bytes())) {
         return Ok(());
     }
+    let mut incoming = incoming.trusted();
     let (outbox, messages) = mpsc::unbounded_channel();
     let _ = outbox.send(Response::Welcome);
     tokio::spawn(write_all(outgoing, messages));

@@ -65,6 +65,10 @@ impl Waiting {
         self.lock().as_mut()?.by_id.remove(&id)
     }
 
+    fn is_open(&self) -> bool {
+        self.lock().is_some()
+    }
+
     fn close(&self) {
         let open = self.lock().take();
         for reply in open.into_iter().flat_map(|open| open.by_id.into_values()) {
@@ -100,7 +104,7 @@ impl Upstream {
         let engine = self.engine.clone();
         tokio::spawn(async move {
             // Whatever broke it, the next attempt to lead finds out who does, and leads here again.
-            let _ = connect(&contact.address, (outbox, messages), engine, &waiting, start).await;
+            let _ = connect(&contact.address, (outbox, messages), engine, waiting.clone(), start).await;
             waiting.close();
         });
     }
@@ -148,7 +152,7 @@ async fn connect(
     address: &str,
     (outbox, messages): (mpsc::UnboundedSender<Request>, mpsc::UnboundedReceiver<Request>),
     engine: Engine,
-    waiting: &Waiting,
+    waiting: Arc<Waiting>,
     start: Instant,
 ) -> io::Result<()> {
     let socket = tokio::time::timeout(PATIENCE, TcpStream::connect(address)).await;
@@ -156,15 +160,17 @@ async fn connect(
     socket.set_nodelay(true)?;
     let (incoming, outgoing) = socket.into_split();
     let writing = tokio::spawn(write_all(outgoing, messages));
+    let wanted = waiting.clone();
+    // Once nobody wants the connection any more, the other side ends it for our silence.
     let pinging = tokio::spawn(async move {
         let mut times = tokio::time::interval(PING_EVERY);
-        while outbox.send(ping(start)).is_ok() {
+        while wanted.is_open() && outbox.send(ping(start)).is_ok() {
             times.tick().await;
         }
     });
     let mut incoming = Incoming::new(incoming);
     while let Ok(response) = incoming.next().await {
-        if hear(response, &engine, waiting, start).is_break() {
+        if hear(response, &engine, &waiting, start).is_break() {
             break;
         }
     }
