@@ -305,6 +305,14 @@ impl Engine {
         answer.await.map_err(|_| EngineError::Ended)?
     }
 
+    /// Deletes a little of what ended before `before`, whichever server leads, and gives how many roots went. Ask again
+    /// until none does.
+    pub async fn prune(&self, before: Moment) -> Result<u64, EngineError> {
+        let (reply, gone) = oneshot::channel();
+        self.ask_for(Request::Prune { before, reply })?;
+        gone.await.map_err(|_| EngineError::Ended)?
+    }
+
     /// What becomes durable from now on, where this server leads.
     pub fn subscribe(&self) -> broadcast::Receiver<Arc<Entry>> {
         self.entries.subscribe()

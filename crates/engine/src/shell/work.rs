@@ -212,6 +212,7 @@ impl Shell {
             Request::HandOver(parcel, order) => self.hand_over(parcel, order),
             Request::Forwarded(worker, delivery) => self.tell(&worker, delivery),
             Request::Post(newcomers) => self.look_up_keys(newcomers),
+            Request::Prune { before, reply } => self.prune_for(before, reply),
             Request::Hint => self.look_for_letters(Instant::now(), true),
             Request::Aborted => self.handle(Input::Aborted),
             Request::ShutDown(told) => self.shut_down(told),
