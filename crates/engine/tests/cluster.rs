@@ -4,7 +4,7 @@ mod support;
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
-use support::{attempt, engine, join, node_of, submit, succeeded, worker};
+use support::{attempt, engine, join, node_of, server, submit, succeeded, worker};
 use tidegate_core::ids::{RunId, TaskId};
 use tidegate_core::protocol::{Answer, Command, Heartbeat};
 use tidegate_core::state::State;
@@ -14,20 +14,11 @@ use tidegate_store::{Contact, MemoryStore, Store};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-async fn server(name: &str, store: &MemoryStore) -> Engine {
-    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-    let listener = Listener::bind(address, None).await.unwrap();
-    let settings = Settings { contact: Some(listener.contact().clone()), ..Settings::new(name) };
-    let engine = engine(settings, store);
-    listener.serve(engine.clone());
-    engine
-}
-
 /// Two servers, of which the first leads.
 async fn two(store: &MemoryStore) -> (Engine, Engine) {
-    let first = server("first", store).await;
+    let first = server("first", store.handle(), store).await;
     first.insist(Command::Wake).await.unwrap();
-    (first, server("second", store).await)
+    (first, server("second", store.handle(), store).await)
 }
 
 #[tokio::test]

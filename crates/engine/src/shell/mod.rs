@@ -18,6 +18,7 @@ pub use evaluate::{Evaluate, Prepared};
 pub use tidegate_wire::Definition;
 pub use upkeep::{KEEP_AT_LEAST, Retention};
 
+pub(crate) use errands::is_urgent;
 use letters::Newcomer;
 pub(crate) use request::ReplyTo;
 use request::{Errand, Request};
@@ -210,7 +211,7 @@ impl Engine {
     ) -> Result<oneshot::Receiver<request::Answers>, EngineError> {
         let (reply, answers) = oneshot::channel();
         let errand = Errand { commands, again, forward, reply };
-        if errand.is_urgent() {
+        if is_urgent(&errand.commands) {
             self.ask_for(Request::Errand(errand))?;
         } else {
             self.callers.send(errand).await.map_err(|_| EngineError::Ended)?;

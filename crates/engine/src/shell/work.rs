@@ -110,12 +110,13 @@ impl Shell {
                     None => std::future::pending().await,
                 }
             };
-            let has_room = self.server.waiting() < BUSY;
+            let has_room = self.has_room();
             tokio::select! {
                 biased;
                 Some(done) = self.store_results.recv() => self.store_did(done),
                 Some(request) = self.requests.recv() => self.take_requests(request),
                 Some(errand) = self.callers.recv(), if has_room => self.take_errands(errand),
+                () = self.upstream.freed(), if !has_room => {}
                 () = timer => self.tick(),
             }
         }
@@ -188,11 +189,16 @@ impl Shell {
 
     fn take_errands(&mut self, first: Errand) {
         self.run_errand(first);
-        while self.server.waiting() < BUSY {
+        while self.has_room() {
             let Ok(errand) = self.callers.try_recv() else { break };
             self.run_errand(errand);
         }
         self.tick();
+    }
+
+    /// Whether callers may hand over more, to the writer here or to that of another server.
+    fn has_room(&self) -> bool {
+        self.server.waiting() < BUSY && self.upstream.has_room()
     }
 
     fn take_request(&mut self, request: Request) {
