@@ -142,6 +142,10 @@ impl Reads for Gate {
         self.store.entries(after, most)
     }
 
+    fn last(&mut self) -> Result<u64, StoreError> {
+        self.store.last()
+    }
+
     fn reach(&mut self, sequence: u64, patience: Duration) -> Result<bool, StoreError> {
         self.store.reach(sequence, patience)
     }

@@ -2,13 +2,10 @@
 
 use crate::error::Error;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
 use std::time::{SystemTime, UNIX_EPOCH};
 use tidegate_core::time::{Moment, Span};
+use tidegate_engine::Reader;
 use tidegate_store::{MemoryStore, PostgresStore, Reads, SqliteStore, Store};
-
-/// Reads what is stored, for one at a time.
-pub(crate) type Reader = Arc<Mutex<Box<dyn Reads>>>;
 
 /// Where a store keeps what it keeps.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -47,7 +44,7 @@ pub(crate) struct Handles {
 impl Handles {
     fn new(owner: impl Store + 'static, readers: [Box<dyn Reads>; 2], place: Place) -> Handles {
         let [engine, reader] = readers;
-        Handles { owner: Box::new(owner), engine, reader: Arc::new(Mutex::new(reader)), place }
+        Handles { owner: Box::new(owner), engine, reader: Reader::new(reader), place }
     }
 }
 

@@ -65,6 +65,8 @@ pub enum Response {
         worker: Name,
         lease: Lease,
     },
+    /// Entries up to this one are durable. Said before anything else that follows from it.
+    Reached(u64),
     Pong,
 }
 

@@ -1,6 +1,7 @@
 //! The private port of a server: what others forward to it, while it leads.
 
 use super::connection::{Incoming, OUTSTANDING, SILENCE, write_all};
+use super::outbox::Outbox;
 use crate::shell::{Delivery, Engine, EngineError, is_urgent};
 use std::io;
 use std::net::SocketAddr;
@@ -77,18 +78,24 @@ async fn serve(socket: TcpStream, engine: &Engine, token: &str) -> io::Result<()
         return Ok(());
     }
     let mut incoming = incoming.trusted();
-    let (outbox, messages) = mpsc::unbounded_channel();
-    let _ = outbox.send(Response::Welcome);
+    let (outbox, messages) = Outbox::new(engine);
+    outbox.send(Response::Welcome);
     tokio::spawn(write_all(outgoing, messages));
-    let guest = Guest::new(engine.clone(), outbox);
-    while guest.hear(incoming.next().await?).await.is_continue() {}
-    Ok(())
+    let guest = Guest::new(engine.clone(), outbox.clone());
+    let listening = async {
+        while guest.hear(incoming.next().await?).await.is_continue() {}
+        Ok(())
+    };
+    tokio::select! {
+        ended = listening => ended,
+        () = outbox.follow() => Ok(()),
+    }
 }
 
 /// A server that forwards.
 struct Guest {
     engine: Engine,
-    outbox: mpsc::UnboundedSender<Response>,
+    outbox: Outbox,
     /// When the newest ping was sent, by its own clock.
     heard: Arc<AtomicU64>,
     /// Commands that can wait do so here, in their order and beside everything else that is said: a flood of them must
@@ -106,7 +113,7 @@ struct Errand {
 }
 
 impl Guest {
-    fn new(engine: Engine, outbox: mpsc::UnboundedSender<Response>) -> Guest {
+    fn new(engine: Engine, outbox: Outbox) -> Guest {
         let (line, errands) = mpsc::unbounded_channel();
         let outstanding = Arc::new(AtomicUsize::new(0));
         tokio::spawn(hand_over(engine.clone(), errands, outbox.clone(), outstanding.clone()));
@@ -125,7 +132,7 @@ impl Guest {
                 let engine = self.engine.clone();
                 tokio::spawn(async move {
                     let reply = engine.query(query, false).await.map_err(trouble);
-                    let _ = outbox.send(Response::Reply { id, reply });
+                    outbox.send(Response::Reply { id, reply });
                 });
             }
             Request::Attach { worker, incarnation } => {
@@ -135,7 +142,7 @@ impl Guest {
             Request::Reports(finished) => self.engine.report(finished),
             Request::Ping { sent } => {
                 self.heard.store(sent, Ordering::Release);
-                let _ = outbox.send(Response::Pong);
+                outbox.send(Response::Pong);
             }
         }
         ControlFlow::Continue(())
@@ -148,7 +155,7 @@ impl Guest {
         }
         if self.outstanding.load(Ordering::Acquire) >= OUTSTANDING {
             let busy = Response::Answers { id: errand.id, answers: Err(Trouble::Busy) };
-            let _ = self.outbox.send(busy);
+            self.outbox.send(busy);
             return ControlFlow::Continue(());
         }
         self.outstanding.fetch_add(errand.commands.len(), Ordering::AcqRel);
@@ -163,7 +170,7 @@ impl Guest {
 async fn hand_over(
     engine: Engine,
     mut errands: mpsc::UnboundedReceiver<Errand>,
-    outbox: mpsc::UnboundedSender<Response>,
+    outbox: Outbox,
     outstanding: Arc<AtomicUsize>,
 ) {
     while let Some(errand) = errands.recv().await {
@@ -175,7 +182,7 @@ async fn hand_over(
     }
 }
 
-async fn post(engine: &Engine, errand: Errand, outbox: &mpsc::UnboundedSender<Response>) -> ControlFlow<()> {
+async fn post(engine: &Engine, errand: Errand, outbox: &Outbox) -> ControlFlow<()> {
     let Errand { id, commands, again } = errand;
     let Ok(answers) = engine.post(commands, again, false).await else {
         return ControlFlow::Break(());
@@ -183,7 +190,7 @@ async fn post(engine: &Engine, errand: Errand, outbox: &mpsc::UnboundedSender<Re
     let outbox = outbox.clone();
     tokio::spawn(async move {
         let answers = answers.await.unwrap_or(Err(EngineError::Unavailable)).map_err(trouble);
-        let _ = outbox.send(Response::Answers { id, answers });
+        outbox.send(Response::Answers { id, answers });
     });
     ControlFlow::Continue(())
 }
@@ -191,7 +198,7 @@ async fn post(engine: &Engine, errand: Errand, outbox: &mpsc::UnboundedSender<Re
 async fn pass_on(
     worker: Name,
     mut deliveries: mpsc::UnboundedReceiver<Delivery>,
-    outbox: mpsc::UnboundedSender<Response>,
+    outbox: Outbox,
     heard: Arc<AtomicU64>,
 ) {
     while let Some(delivery) = deliveries.recv().await {
@@ -207,7 +214,7 @@ async fn pass_on(
             // Nothing runs ahead on stores that servers share.
             Delivery::Abort(..) => continue,
         };
-        if outbox.send(response).is_err() {
+        if !outbox.send(response) {
             return;
         }
     }

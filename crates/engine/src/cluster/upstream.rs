@@ -226,6 +226,10 @@ fn ping(start: Instant) -> Request {
 fn hear(response: Response, engine: &Engine, waiting: &Waiting, start: Instant) -> ControlFlow<()> {
     let passed_on = match response {
         Response::Welcome | Response::Pong => Ok(()),
+        Response::Reached(sequence) => {
+            engine.reach(sequence);
+            Ok(())
+        }
         Response::Answers { id, answers } => {
             if let Some(reply) = waiting.take(id) {
                 reply.answers(answers.map_err(error));

@@ -4,20 +4,11 @@ use super::Delivery;
 use super::request::{Request, Waiter};
 use super::work::Shell;
 use crate::server::Input;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use tidegate_core::ids::Name;
 use tidegate_core::protocol::{Attempt, Command, Effect, Evaluation, Finish, Lease, Payload, Question};
 use tidegate_core::time::{Moment, Span};
-use tidegate_store::{Reads, StoreError};
 use tokio::sync::oneshot;
-
-/// How long to wait before a store that could not be read is read again: at first, and at most.
-const READ_AGAIN_FIRST: Duration = Duration::from_millis(20);
-const READ_AGAIN_LAST: Duration = Duration::from_secs(2);
-
-/// A reader of the store, for one at a time.
-pub(super) type Reader = Arc<Mutex<Box<dyn Reads>>>;
 
 /// An attempt on its way to its worker.
 pub(super) struct Parcel {
@@ -72,7 +63,7 @@ impl Shell {
         let (reader, urgent) = (self.reader.clone(), self.engine.urgent.clone());
         tokio::spawn(async move {
             let task = parcel.lease.task;
-            if let Ok(Some(order)) = read(reader, move |store| store.payload(task)).await {
+            if let Ok(Some(order)) = reader.read(move |store| store.payload(task)).await {
                 let _ = urgent.send(Request::HandOver(parcel, order));
             }
         });
@@ -82,7 +73,7 @@ impl Shell {
         let Some(asked) = self.server.core().and_then(|core| core.asked(question)) else { return };
         let (reader, engine, evaluator) = (self.reader.clone(), self.engine.clone(), self.evaluator.clone());
         tokio::spawn(async move {
-            let evaluation = read(reader, move |store| evaluator.evaluate(&asked, store)).await;
+            let evaluation = reader.read(move |store| evaluator.evaluate(&asked, store)).await;
             // What cannot be read now may be read later, so this one never will be.
             let evaluation =
                 evaluation.unwrap_or_else(|error| Evaluation::Failed { error: error.to_string() });
@@ -128,24 +119,5 @@ impl Shell {
     pub(super) fn take(&mut self, waiter: Waiter, command: Command) {
         let ticket = self.ticket(waiter);
         self.handle(Input::Command { ticket, command });
-    }
-}
-
-/// Reads on a thread that may block, again and again while the reason for a failure may pass.
-pub(super) async fn read<T: Send + 'static>(
-    reader: Reader,
-    work: impl Fn(&mut dyn Reads) -> Result<T, StoreError> + Send + Sync + 'static,
-) -> Result<T, StoreError> {
-    let work = Arc::new(work);
-    let mut pause = READ_AGAIN_FIRST;
-    loop {
-        let (reader, work) = (reader.clone(), work.clone());
-        let once = move || work(reader.lock().unwrap_or_else(PoisonError::into_inner).as_mut());
-        match tokio::task::spawn_blocking(once).await {
-            Ok(Err(error)) if error.may_pass() => tokio::time::sleep(pause).await,
-            Ok(result) => return result,
-            Err(panicked) => return Err(StoreError::Broken(panicked.to_string())),
-        }
-        pause = (pause * 2).min(READ_AGAIN_LAST);
     }
 }

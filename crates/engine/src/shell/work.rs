@@ -1,17 +1,17 @@
 //! The task that steps the server: requests and the store's answers in, what is to be done out.
 
 use super::clock::LocalClock;
-use super::effects::Reader;
 use super::letters::Letters;
 use super::request::{Collected, Errand, Request, Waiter};
 use super::results::Watchers;
 use super::store_thread::{Done, Job, Lookups, store_thread};
 use super::{Deliver, Engine, EngineError, Evaluate, Retention, Settings};
 use crate::cluster::Upstream;
+use crate::reader::Reader;
 use crate::server::{Input, Output, Server};
 use crate::writer::Ticket;
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tidegate_core::ids::Name;
 use tidegate_core::time::Moment;
@@ -87,7 +87,7 @@ impl Shell {
             workers: BTreeMap::new(),
             watchers: Watchers::default(),
             letters: Letters::default(),
-            reader: Arc::new(Mutex::new(reader)),
+            reader: Reader::new(reader),
             evaluator,
             outage,
             retention,
@@ -243,6 +243,9 @@ impl Shell {
 
     pub(super) fn handle(&mut self, input: Input) {
         let led = self.server.leads();
+        if let Input::Loaded(Ok(loaded)) = &input {
+            self.engine.reach(loaded.sequence);
+        }
         let mut outputs = Vec::new();
         self.server.handle(input, self.clock.now(), &mut outputs);
         // Told first, so that whoever is turned away because of it finds it told.
@@ -278,8 +281,11 @@ impl Shell {
             Output::Answer { ticket, answer } => self.answer(ticket, answer),
             Output::Written(entry) => {
                 self.tell_watchers(&entry);
+                let sequence = entry.sequence;
                 // Nobody may be listening.
                 let _ = self.engine.entries.send(entry);
+                // After the entry itself, so that who has heard it here need not look for it.
+                self.engine.reach(sequence);
             }
             Output::Effect(effect) => self.effect(effect),
             Output::Abort(leases) => self.abort(&leases),

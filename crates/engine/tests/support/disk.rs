@@ -94,6 +94,10 @@ impl Reads for Disk {
         self.check()?.entries(after, most)
     }
 
+    fn last(&mut self) -> Result<u64, StoreError> {
+        self.check()?.last()
+    }
+
     fn reach(&mut self, sequence: u64, patience: Duration) -> Result<bool, StoreError> {
         self.check()?.reach(sequence, patience)
     }

@@ -199,6 +199,10 @@ impl Reads for SqliteStore {
         self.with(|connection| load::entries(connection, after, most))
     }
 
+    fn last(&mut self) -> Result<u64, StoreError> {
+        self.with(|connection| load::sequence(connection))
+    }
+
     fn reach(&mut self, sequence: u64, _patience: Duration) -> Result<bool, StoreError> {
         self.with(|connection| load::sequence(connection).map(|last| last >= sequence))
     }
