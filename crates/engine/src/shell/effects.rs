@@ -1,8 +1,8 @@
 //! Carries out effects: hands attempts to workers, and has templates rendered, off the writer.
 
-use super::Delivery;
 use super::request::{Request, Waiter};
 use super::work::Shell;
+use super::{Deliver, Delivery};
 use crate::server::Input;
 use std::time::Instant;
 use tidegate_core::ids::Name;
@@ -43,20 +43,31 @@ impl Shell {
 
     /// Only to the start of the worker that the core knows, and only while the lease is live: time may have passed
     /// since it was granted. What is left out by mistake is missing from the worker's list, and delivered again.
-    pub(super) fn hand_over(&self, parcel: Parcel, order: Payload) {
-        let Parcel { worker, lease, length, number, granted } = parcel;
-        let (Some(core), Some((incarnation, deliver))) = (self.server.core(), self.workers.get(&worker))
-        else {
-            return;
+    pub(super) fn hand_over(&mut self, parcel: Parcel, order: Payload) {
+        let Some(core) = self.server.core().filter(|core| core.is_live(parcel.lease)) else { return };
+        let known = core.incarnation(&parcel.worker);
+        let attached = self.workers.get(&parcel.worker);
+        let Some((_, deliver)) = attached.filter(|(incarnation, _)| known == Some(*incarnation)) else {
+            let waiting = self.parcels.entry(parcel.worker.clone()).or_default();
+            waiting.retain(|(parcel, _)| core.is_live(parcel.lease));
+            return waiting.push((parcel, order));
         };
-        if core.incarnation(&worker) != Some(*incarnation) || !core.is_live(lease) {
-            return;
-        }
+        let Parcel { lease, length, number, granted, .. } = parcel;
         let Some(run) = core.root_id(lease.task.node) else { return };
         // The worker counts from `age` ago, so all of the lease is left.
         let (age, as_of) = (self.engine_now().since(granted).into(), Instant::now());
         let attempt = Attempt { lease, order, length, left: length, number };
         deliver(Delivery::Attempt { attempt, run, age, as_of });
+    }
+
+    /// A worker is there now. When a server begins to lead, those that it knows of take a moment to find it.
+    pub(super) fn attach(&mut self, worker: Name, incarnation: u64, deliver: Deliver) {
+        self.upstream.attach(&worker, incarnation);
+        let parcels = self.parcels.remove(&worker);
+        self.workers.insert(worker, (incarnation, deliver));
+        for (parcel, order) in parcels.into_iter().flatten() {
+            self.hand_over(parcel, order);
+        }
     }
 
     fn fetch_order(&self, parcel: Parcel) {

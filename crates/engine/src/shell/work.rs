@@ -1,6 +1,7 @@
 //! The task that steps the server: requests and the store's answers in, what is to be done out.
 
 use super::clock::LocalClock;
+use super::effects::Parcel;
 use super::letters::Letters;
 use super::request::{Collected, Errand, Request, Waiter};
 use super::results::Watchers;
@@ -14,6 +15,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tidegate_core::ids::Name;
+use tidegate_core::protocol::Payload;
 use tidegate_core::time::Moment;
 use tidegate_store::{Contact, Reads, Sought, Store, StoreError};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -42,6 +44,8 @@ pub(super) struct Shell {
     pub(super) next_errand: u64,
     /// Which start of each worker is attached, and where to reach it.
     pub(super) workers: BTreeMap<Name, (u64, Deliver)>,
+    /// Attempts for workers that are not attached yet.
+    pub(super) parcels: BTreeMap<Name, Vec<(Parcel, Payload)>>,
     pub(super) watchers: Watchers,
     pub(super) letters: Letters,
     pub(super) reader: Reader,
@@ -85,6 +89,7 @@ impl Shell {
             errands: HashMap::default(),
             next_errand: 0,
             workers: BTreeMap::new(),
+            parcels: BTreeMap::new(),
             watchers: Watchers::default(),
             letters: Letters::default(),
             reader: Reader::new(reader),
@@ -209,10 +214,7 @@ impl Shell {
                 self.forward_query(query, reply);
             }
             Request::Query { query, reply, .. } => self.answer_query(query, reply),
-            Request::Attach { worker, incarnation, deliver } => {
-                self.upstream.attach(&worker, incarnation);
-                self.workers.insert(worker, (incarnation, deliver));
-            }
+            Request::Attach { worker, incarnation, deliver } => self.attach(worker, incarnation, deliver),
             Request::Reports(finished) => self.take_reports(finished),
             Request::Evaluated(command) => self.take(Waiter::Nobody, command),
             Request::HandOver(parcel, order) => self.hand_over(parcel, order),
@@ -267,6 +269,7 @@ impl Shell {
     /// What was begun for a lead that is over is not gone on with.
     fn role_changed(&mut self) {
         self.letters = Letters::default();
+        self.parcels.clear();
         self.prune_at = Some(Instant::now());
         if self.server.leads() {
             self.upstream.disconnect();
