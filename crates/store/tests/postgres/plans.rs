@@ -1,7 +1,7 @@
 //! Nothing on the hot path reads what it does not need, with a million tasks waiting.
 //!
 //! Every statement is explained with real values, in a transaction that is rolled back and has the settings that the
-//! store gives it.
+//! store gives it. One that is not is cold, and says why.
 
 use crate::conformance::Backend;
 use crate::database::Admin;
@@ -12,13 +12,15 @@ const MILLION: u32 = 1_000_000;
 /// Tables of up to this many rows may be read from end to end.
 const SMALL: u64 = 1_000;
 
-/// A third is of an action without limits, a third of one that is limited, and a third has a key of its own. Leases
-/// are the ones that will be renewed. Nothing has to survive this, so it need not be logged.
+/// A third was submitted under a key. Leases are the ones that will be renewed. Nothing has to survive this, so it need
+/// not be logged.
 const FILL: &str = r"
     alter table tidegate.open_task set unlogged;
     alter table tidegate.ended_task set unlogged;
     alter table tidegate.open_item set unlogged;
     alter table tidegate.ended_item set unlogged;
+    alter table tidegate.limit_setting set unlogged;
+    alter table tidegate.pace set unlogged;
     insert into tidegate.open_task (
         node, kind, name, id, idempotency, content, state, priority, root, accepted, attempts, failures, losses,
         incarnation, grant_number, paused, entered, body, payload
@@ -36,16 +38,41 @@ const FILL: &str = r"
         node, 'job', 'action', lpad(to_hex(node), 32, '0')::uuid, 'succeeded', 0, node, 'epoch', 'epoch',
         timestamptz 'epoch' + node * interval '1 second', 1, 0, 0, false, false, '\x01', '{}', 'null'
     from generate_series(2000001, 2100000) as node;
-    insert into tidegate.open_item (step, idx, state, accepted, attempts, failures, losses, payload)
-    select 7, idx, 'waiting', 'epoch', 0, 0, 0, '{}' from generate_series(0, 99999) as idx;
+    insert into tidegate.open_item (
+        step, idx, state, accepted, attempts, failures, losses, incarnation, grant_number, payload
+    )
+    select 7, idx, 'waiting', 'epoch', 0, 0, 0, 1, 1, '{}' from generate_series(0, 99999) as idx;
     insert into tidegate.ended_item (step, idx, state, accepted, ended, attempts, failures, losses, payload)
     select 8, idx, 'succeeded', 'epoch', 'epoch', 1, 0, 0, '{}' from generate_series(0, 99999) as idx;
     insert into tidegate.journal (sequence, term, batch, writes, entry)
     select sequence, 1, gen_random_uuid(), 100, '\x01' from generate_series(1, 2000) as sequence;
     insert into tidegate.mailbox (id, content) select gen_random_uuid(), '{}' from generate_series(1, 20000);
     update tidegate.position set sequence = 1990;
-    update tidegate.leader set term = 1, server = 'server';
+    update tidegate.leader set term = 1, server = 'server', lease_until = 'infinity';
+    insert into tidegate.declared (kind, name, version, definition)
+    select 'action', 'action.' || n, 0, '{}' from generate_series(1, 2000) as n;
+    insert into tidegate.worker (name, incarnation, skills, process_slots, io_slots)
+    select 'worker ' || n, 1, '{}', 8, 8 from generate_series(1, 2000) as n;
     analyze";
+
+/// What limits leave in the tables: a word of an operator for a value of its own, and what is left of rates and quotas.
+/// Tasks themselves say nothing of it, so the million is the same.
+const LIMITS: [(&str, &str); 3] = [
+    ("none is limited", ""),
+    (
+        "one kind is limited",
+        "insert into tidegate.pace select 'rate ' || n, 'rate', '{}' from generate_series(1, 50000) as n; \
+                             analyze tidegate.pace",
+    ),
+    (
+        "every kind is limited",
+        "insert into tidegate.pace select kind || ' ' || n, kind, '{}' \
+         from generate_series(1, 50000) as n, unnest(array['quota', 'rate of a key']) as kind; \
+         insert into tidegate.limit_setting select kind || ' ' || n, kind, '{}', false from generate_series(1, 5000) as n, \
+         unnest(array['runs', 'tag', 'flow', 'action', 'action of a key', 'total', 'pool', 'rate', 'quota']) as kind; \
+         analyze tidegate.pace, tidegate.limit_setting",
+    ),
+];
 
 /// A statement, and what stands for its parameters.
 struct Statement {
@@ -79,6 +106,9 @@ const WORDS: &str = "(select array_agg('running'::text) from generate_series(1, 
 const BYTES: &str = r"(select array_agg('\x01'::bytea) from generate_series(1, 10000) as n)";
 const STEPS: &str = "(select array_agg(7) from generate_series(1, 10000) as n)";
 const INDEXES: &str = "(select array_agg(50000 + n) from generate_series(1, 10000) as n)";
+const LATER: &str = "(select array_agg(200000 + n) from generate_series(1, 10000) as n)";
+const RATES: &str = "(select array_agg('rate ' || 20000 + n) from generate_series(1, 10000) as n)";
+const JSONS: &str = "(select array_agg('{}'::text) from generate_series(1, 10000) as n)";
 const IDS: &str =
     "(select array_agg(lpad(to_hex(n * 2001), 32, '0')::uuid) from generate_series(1, 1000) as n)";
 const KEYS: &str = "(select array_agg('k' || n * 3) from generate_series(1, 1000) as n)";
@@ -110,8 +140,65 @@ const HOT: &[Statement] = &[
     statement!("open_item_end", true, [STEPS, INDEXES, WORDS, ONES, NULLS, NULLS, TIMES, YES, NULLS, NULLS, TIMES, BYTES]),
     statement!("open_item_end_range", true, ["7", "0", "10000", "'cancelled'::text", "'epoch'::timestamptz"]),
     statement!("prune_roots", true, ["'epoch'::timestamptz + interval '2005000 s'", "1", "1000"]),
+    statement!("open_item_add", true, [STEPS, LATER, NULLS, WORDS, TIMES, NULLS, NULLS, ONES, ONES, ONES, NULLS, NULLS, NULLS, NULLS, NULLS, NULLS, NULLS, NULLS, BYTES]),
+    statement!("ended_item_add", true, [STEPS, INDEXES, NULLS, WORDS, TIMES, TIMES, TIMES, ONES, ONES, ONES, NULLS, NULLS, BYTES, BYTES]),
+    statement!("open_item_renew", true, [STEPS, INDEXES, ONES, ONES, TIMES]),
+    statement!("find_part", false, ["500000"]),
+    statement!("journal_last", false, []),
+    statement!("position_get", false, []),
+    statement!("position_take", true, []),
+    statement!("leader_get", false, []),
+    statement!("announce", false, ["'server'", "'10.0.0.7:99'", "'token'"]),
+    statement!("resign", false, ["1"]),
+    statement!("letter_set_aside", false, ["500", "'unreadable'"]),
+    statement!("pace_set", true, [RATES, WORDS, JSONS]),
+    statement!("limit_set", true, ["'pool 500'", "'pool'", "'{}'", "true"]),
+    statement!("limit_clear", true, ["'pool 500'"]),
+    statement!("worker_set", true, ["'worker 500'", "2", "'{}'", "4", "4"]),
+    statement!("worker_remove", true, ["'worker 500'"]),
+    statement!("declare_clear", true, ["'action'", "'action.500'", "0"]),
+    statement!("declare_add", true, ["'action'", "'action.0'", "0", "'{}'"]),
     statement!("prune_tree", true, ["(select array_agg(2000000 + n) from generate_series(1, 1000) as n)"]),
 ];
+
+const OPENING: &str = "once, when a store is opened";
+const LOADING: &str = "once a leadership, and reads all that is open";
+const NO_TABLE: &str = "reads no table";
+
+const COLD: &[(&str, &str)] = &[
+    ("hint", NO_TABLE),
+    ("load_declared", LOADING),
+    ("load_ended_steps", LOADING),
+    ("load_items", LOADING),
+    ("load_limits", LOADING),
+    ("load_loops", LOADING),
+    ("load_open_tasks", LOADING),
+    ("load_paces", LOADING),
+    ("load_settings", NO_TABLE),
+    ("load_workers", LOADING),
+    ("migration_add", OPENING),
+    ("migration_list", OPENING),
+    ("migration_lock", OPENING),
+    ("migration_state", OPENING),
+    ("migration_table", OPENING),
+    ("position_lock", "takes a lock, and cannot be explained"),
+    ("post", "adds one letter, through a function that cannot be looked into"),
+    ("project_settings", NO_TABLE),
+    ("schema_make", OPENING),
+];
+
+#[test]
+fn every_statement_is_explained_or_says_why_it_is_not() {
+    let folder = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/sql/postgres")).unwrap();
+    let mut files: Vec<String> = folder
+        .filter_map(|file| Some(file.unwrap().file_name().to_str()?.strip_suffix(".sql")?.to_owned()))
+        .collect();
+    let (hot, cold) = (HOT.iter().map(|hot| hot.name), COLD.iter().map(|(name, _)| *name));
+    let mut known: Vec<&str> = hot.chain(cold).collect();
+    files.sort();
+    known.sort();
+    assert_eq!(files, known);
+}
 
 #[test]
 fn a_million_waiting_tasks_cost_nothing_on_the_hot_path() {
@@ -122,24 +209,32 @@ fn a_million_waiting_tasks_cost_nothing_on_the_hot_path() {
     admin.run(FILL);
     assert_eq!(admin.value("select count(*) from tidegate.open_task"), MILLION.to_string());
     let mut findings = Vec::new();
-    for statement in HOT {
-        let plan = explain(&admin, statement);
-        look_at(&admin, statement.name, &plan[0]["Plan"], &mut findings);
+    for (limited, fill) in LIMITS {
+        admin.run(fill);
+        for statement in HOT {
+            // What does not touch what was added is carried out once; what is planned for it may change all the same.
+            let is_touched =
+                ["tidegate.pace", "tidegate.limit_setting"].iter().any(|table| statement.sql.contains(table));
+            let plan = explain(&admin, statement, fill.is_empty() || is_touched);
+            let name = format!("{} (where {limited})", statement.name);
+            look_at(&admin, &name, &plan[0]["Plan"], &mut findings);
+        }
     }
     assert!(findings.is_empty(), "{}", findings.join("\n"));
 }
 
-fn explain(admin: &Admin, statement: &Statement) -> Value {
+fn explain(admin: &Admin, statement: &Statement, carry_out: bool) -> Value {
     let mut sql = statement.sql.to_owned();
     // The last first, so that $1 is not taken for the beginning of $10.
     for (index, value) in statement.values.iter().enumerate().rev() {
         sql = sql.replace(&format!("${}", index + 1), &format!("({value})"));
     }
+    assert!(!sql.contains('$'), "{} has more parameters", statement.name);
     admin.run("begin");
     if statement.is_projected {
         admin.run(include_str!("../../sql/postgres/project_settings.sql"));
     }
-    let lines = admin.rows(&format!("explain (analyze, buffers, format json)\n{sql}"));
+    let lines = admin.rows(&format!("explain (analyze {carry_out}, format json)\n{sql}"));
     admin.run("rollback");
     let text: String = lines.into_iter().filter_map(|mut row| row.swap_remove(0)).collect();
     serde_json::from_str(&text).unwrap()
