@@ -3,7 +3,6 @@
 use super::Delivery;
 use super::request::{Request, Waiter};
 use super::work::Shell;
-use crate::server::Input;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tidegate_core::ids::Name;
@@ -123,11 +122,6 @@ impl Shell {
             }
             let _ = urgent.send(Request::Aborted);
         });
-    }
-
-    pub(super) fn take(&mut self, waiter: Waiter, command: Command) {
-        let ticket = self.ticket(waiter);
-        self.handle(Input::Command { ticket, command });
     }
 }
 

@@ -1,6 +1,6 @@
 //! The task that steps the server: requests and the store's answers in, what is to be done out.
 
-use super::clock::LocalClock;
+use super::clock::{Alarm, LocalClock};
 use super::effects::Reader;
 use super::letters::Letters;
 use super::request::{Collected, Errand, Request, Waiter};
@@ -14,6 +14,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tidegate_core::ids::Name;
+use tidegate_core::protocol::Command;
 use tidegate_core::time::Moment;
 use tidegate_store::{Contact, Reads, Sought, Store, StoreError};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -102,21 +103,16 @@ impl Shell {
     async fn run(mut self) {
         self.look_for_leader();
         self.tick();
+        let mut alarm = Alarm::new();
         while !self.has_ended() {
             let wake = self.next_wake();
-            let timer = async {
-                match wake {
-                    Some(at) => tokio::time::sleep_until(at.into()).await,
-                    None => std::future::pending().await,
-                }
-            };
             let has_room = self.server.waiting() < BUSY;
             tokio::select! {
                 biased;
                 Some(done) = self.store_results.recv() => self.store_did(done),
                 Some(request) = self.requests.recv() => self.take_requests(request),
                 Some(errand) = self.callers.recv(), if has_room => self.take_errands(errand),
-                () = timer => self.tick(),
+                () = alarm.reach(wake) => self.tick(),
             }
         }
         self.end().await;
@@ -232,6 +228,15 @@ impl Shell {
         self.next_ticket += 1;
         self.waiters.insert(self.next_ticket, waiter);
         self.next_ticket
+    }
+
+    /// Takes a command in; the next tick applies it.
+    pub(super) fn take(&mut self, waiter: Waiter, command: Command) {
+        let ticket = self.ticket(waiter);
+        let mut outputs = Vec::new();
+        self.server.handle(Input::Command { ticket, command }, self.clock.now(), &mut outputs);
+        // It is turned away, if anything.
+        outputs.into_iter().for_each(|output| self.carry_out(output));
     }
 
     pub(super) fn handle(&mut self, input: Input) {
