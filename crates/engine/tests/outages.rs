@@ -212,6 +212,29 @@ fn room_for_the_lead_alone_does_not_end_an_outage() {
 }
 
 #[test]
+fn a_store_that_has_too_much_to_do_keeps_callers_waiting_and_is_no_outage() {
+    let mut server = Server::new("engine".into());
+    let term = Term { term: 1, clock: Moment(5), alone: false, clean: true };
+    let mut handle = |input| {
+        let mut outputs = Vec::new();
+        server.handle(input, Moment(100), &mut outputs);
+        let committed = |output: &Output| matches!(output, Output::Commit(_));
+        let answered = |output: &Output| matches!(output, Output::Answer { answer: Some(_), .. });
+        let found = (outputs.iter().any(committed), outputs.iter().any(answered));
+        (found, server.outage().cloned())
+    };
+    handle(Input::Led(Ok(Some(term))));
+    handle(Input::Loaded(Ok(Loaded::default())));
+    handle(Input::Command { ticket: 1, command: submit(1) });
+    assert_eq!(handle(Input::Tick), ((true, false), None));
+    for _ in 0..3 {
+        let later = handle(Input::Committed(Ok(Commit::Later)));
+        assert_eq!(later, ((true, false), None), "the same is asked for again, and nobody is told anything");
+    }
+    assert_eq!(handle(Input::Committed(Ok(Commit::Done))), ((false, true), None));
+}
+
+#[test]
 fn a_store_that_was_written_by_a_clock_that_was_ahead_is_served_at_once() {
     let ahead = Moment(0) + Span::hours(9_000);
     let mut server = Server::new("engine".into());

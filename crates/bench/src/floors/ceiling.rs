@@ -84,8 +84,13 @@ fn lead(store: &mut dyn Store) -> Result<()> {
 }
 
 fn commit(store: &mut dyn Store, entry: &Entry) -> Result<()> {
-    ensure!(store.commit(entry)? == Commit::Done, "entry {} was not taken", entry.sequence);
-    Ok(())
+    loop {
+        match store.commit(entry)? {
+            Commit::Done => return Ok(()),
+            Commit::Later => {}
+            refused => bail!("entry {} was not taken: {refused:?}", entry.sequence),
+        }
+    }
 }
 
 fn submit(action: &Name, number: u64) -> Submit {
