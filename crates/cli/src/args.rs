@@ -1,8 +1,10 @@
 //! What can be typed.
 
+use crate::failure::{Exit, Failure};
 use anstream::ColorChoice;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::{Path, PathBuf};
+use tidegate_core::time::Span;
 
 /// The hidden first argument by which this binary becomes the guardian of processes.
 pub const GUARDIAN: &str = "guardian";
@@ -35,6 +37,13 @@ pub enum Command {
     Check(Check),
     /// Explain what a run, a step or an item waits for; without an id, list all that waits.
     Why(Why),
+    /// Delete what ended long ago.
+    ///
+    /// A run goes with its steps and items. What was submitted under a key stays for a day after its end. The file does
+    /// not become smaller; the room is used again.
+    Prune(Prune),
+    /// Copy the store into a file, also while a run is under way.
+    Backup(Backup),
 }
 
 #[derive(Args, Debug)]
@@ -79,6 +88,15 @@ pub struct Store {
 }
 
 impl Store {
+    /// The path, if there is a store.
+    pub fn existing(&self) -> Result<&Path, Failure> {
+        if self.path.is_file() {
+            return Ok(&self.path);
+        }
+        let failure = Failure::new("no-store", "there is no store here").at(self.path.display());
+        Err(failure.exit(Exit::NotFound).help("name one with --store PATH"))
+    }
+
     /// What to type to finish what was left open there.
     pub fn resume(&self) -> String {
         match self.path == Path::new(STORE) {
@@ -108,6 +126,33 @@ pub struct Why {
     pub id: Option<String>,
     #[command(flatten)]
     pub store: Store,
+}
+
+#[derive(Args, Debug)]
+pub struct Prune {
+    /// How long ago it must have ended: `30d`, `12h`, `90m`.
+    #[arg(long, value_name = "SPAN", value_parser = span)]
+    pub older_than: Span,
+    /// Delete nothing, and say how much would go.
+    #[arg(long)]
+    pub dry_run: bool,
+    #[command(flatten)]
+    pub store: Store,
+}
+
+#[derive(Args, Debug)]
+pub struct Backup {
+    /// The file; the copy is a store itself, for --store.
+    pub file: PathBuf,
+    /// Replace the file if it is there already.
+    #[arg(long)]
+    pub force: bool,
+    #[command(flatten)]
+    pub store: Store,
+}
+
+fn span(text: &str) -> Result<Span, String> {
+    tidegate_flow::parse_duration(text).ok_or_else(|| "write it as 30d, 12h or 90m".to_owned())
 }
 
 fn pair(text: &str) -> Result<(String, String), String> {

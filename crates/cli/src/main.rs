@@ -1,15 +1,17 @@
 //! The command line. Data goes to stdout, everything else to stderr; exit codes are part of the interface.
 //!
 //! - [`args`]: what can be typed; [`failure`]: what can go wrong, and with which exit code
-//! - [`run`], [`check`], [`why`]: one module a command
+//! - [`run`], [`check`], [`why`], [`prune`], [`backup`]: one module a command
 //! - [`files`]: reading flows; [`line`]: styled text; [`out`]: where it goes; [`time`]: clocks and spans as people read them
 
 mod args;
+mod backup;
 mod check;
 mod failure;
 mod files;
 mod line;
 mod out;
+mod prune;
 mod run;
 mod time;
 mod why;
@@ -48,5 +50,7 @@ fn carry_out(arguments: Arguments) -> Result<Exit, Failure> {
         }
         Command::Check(options) => check::check(&options, quiet),
         Command::Why(options) => why::why(&options),
+        Command::Prune(options) => prune::prune(&options, quiet),
+        Command::Backup(options) => backup::backup(&options, quiet),
     }
 }

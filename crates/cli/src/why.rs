@@ -15,11 +15,7 @@ use tidegate_store::{Reads, SqliteReader, SqliteStore};
 const LISTED: usize = 50;
 
 pub fn why(options: &args::Why) -> Result<Exit, Failure> {
-    let path = &options.store.path;
-    if !path.is_file() {
-        let failure = Failure::new("no-store", "there is no store here").at(path.display());
-        return Err(failure.exit(Exit::NotFound).help("name one with --store PATH"));
-    }
+    let path = options.store.existing()?;
     let failed = |error| Failure::store(&error, path);
     let mut reader = SqliteStore::open_reader(path).map_err(failed)?;
     let loaded = reader.load().map_err(failed)?;

@@ -7,12 +7,14 @@
 pub mod clock;
 pub mod cluster;
 pub mod events;
+mod reader;
 pub mod server;
 pub mod shell;
 pub mod writer;
 
 pub use clock::EngineClock;
 pub use cluster::Listener;
+pub use reader::Reader;
 pub use server::{Input, Output, Server};
 pub use shell::{
     Definition, Deliver, Delivery, Engine, EngineError, Evaluate, KEEP_AT_LEAST, Prepared, Retention,

@@ -4,30 +4,22 @@ mod support;
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
-use support::{attempt, engine, join, node_of, submit, succeeded, worker};
+use support::{attempt, engine, join, node_of, server, submit, succeeded, worker};
 use tidegate_core::ids::{RunId, TaskId};
 use tidegate_core::protocol::{Answer, Command, Heartbeat};
 use tidegate_core::state::State;
 use tidegate_core::time::{Moment, Span};
-use tidegate_engine::{Delivery, Engine, EngineError, Listener, Settings};
+use tidegate_engine::events::{Position, Subscription};
+use tidegate_engine::{Delivery, Engine, EngineError, Listener, Reader, Settings};
 use tidegate_store::{Contact, MemoryStore, Store};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-async fn server(name: &str, store: &MemoryStore) -> Engine {
-    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-    let listener = Listener::bind(address, None).await.unwrap();
-    let settings = Settings { contact: Some(listener.contact().clone()), ..Settings::new(name) };
-    let engine = engine(settings, store);
-    listener.serve(engine.clone());
-    engine
-}
-
 /// Two servers, of which the first leads.
 async fn two(store: &MemoryStore) -> (Engine, Engine) {
-    let first = server("first", store).await;
+    let first = server("first", store.handle(), store).await;
     first.insist(Command::Wake).await.unwrap();
-    (first, server("second", store).await)
+    (first, server("second", store.handle(), store).await)
 }
 
 #[tokio::test]
@@ -105,6 +97,37 @@ async fn a_leader_whose_lease_is_over_is_deposed_and_follows() {
     assert_eq!(leaders.iter().filter(|leads| **leads).count(), 1, "{leaders:?}");
     let found = [first.find(RunId(2)).await.unwrap(), second.find(RunId(2)).await.unwrap()];
     assert_eq!(found, [None, None], "nothing of the deposed is left");
+}
+
+fn events(engine: &Engine, store: &MemoryStore, after: Option<Position>) -> Subscription {
+    Subscription::new(engine, Reader::new(Box::new(store.handle())), after)
+}
+
+#[tokio::test]
+async fn what_happens_is_told_by_a_server_that_follows_from_its_last_answer_on() {
+    let store = MemoryStore::new();
+    let (first, second) = two(&store).await;
+    first.insist(Command::Submit(submit(1))).await.unwrap();
+    for id in 2..20 {
+        second.insist(Command::Submit(submit(id))).await.unwrap();
+        let mut events = events(&second, &store, None);
+        first.insist(Command::Submit(submit(100 + id))).await.unwrap();
+        assert_eq!(events.next().await.unwrap().run, Some(RunId(100 + id)));
+    }
+}
+
+#[tokio::test]
+async fn what_happens_is_told_where_nothing_is_heard_of_the_leader_too() {
+    let store = MemoryStore::new();
+    // It leads, and nobody can reach it.
+    let first = engine(Settings::new("first"), &store);
+    first.insist(Command::Wake).await.unwrap();
+    let second = server("second", store.handle(), &store).await;
+    let mut events = events(&second, &store, Some(Position::START));
+    for id in 1..4 {
+        let (event, submitted) = tokio::join!(events.next(), first.insist(Command::Submit(submit(id))));
+        assert_eq!((event.unwrap().run, submitted.is_ok()), (Some(RunId(id)), true));
+    }
 }
 
 #[tokio::test]

@@ -1,111 +1,17 @@
 //! A store that cannot be used for a while: nobody is kept waiting, nothing accepted is lost, and work goes on by
 //! itself soon after.
 
+mod support;
+
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::time::Duration;
+use std::sync::atomic::Ordering;
+use support::disk::{Disk, full};
 use tidegate_core::Asked;
-use tidegate_core::ids::{Name, NodeId, RunId, TaskId};
+use tidegate_core::ids::{Name, RunId};
 use tidegate_core::protocol::{Answer, Command, Evaluation, Payload, Snapshot, Submission, Submit};
 use tidegate_core::time::{Moment, Span};
 use tidegate_engine::{Definition, Engine, EngineError, Evaluate, Input, Output, Prepared, Server, Settings};
-use tidegate_store::{
-    Commit, Contact, Ended, Entry, Found, Leader, Letter, Loaded, MemoryStore, Reads, Sought, Store,
-    StoreError, Term,
-};
-
-/// A disk that can be full. As with SQLite, a handle that met this works again only once it was opened anew.
-struct Disk {
-    store: MemoryStore,
-    is_full: Arc<AtomicBool>,
-    is_shut: bool,
-    opened: Arc<AtomicU32>,
-}
-
-fn full() -> StoreError {
-    StoreError::Unusable("disk full".to_owned())
-}
-
-impl Disk {
-    fn new() -> Disk {
-        Disk { store: MemoryStore::new(), is_full: Arc::default(), is_shut: false, opened: Arc::default() }
-    }
-
-    fn check(&mut self) -> Result<&mut MemoryStore, StoreError> {
-        self.is_shut |= self.is_full.load(Ordering::SeqCst);
-        if self.is_shut { Err(full()) } else { Ok(&mut self.store) }
-    }
-}
-
-impl Reads for Disk {
-    fn load(&mut self) -> Result<Loaded, StoreError> {
-        self.check()?.load()
-    }
-
-    fn find(&mut self, sought: &[Sought]) -> Result<Vec<Option<Found>>, StoreError> {
-        self.check()?.find(sought)
-    }
-
-    fn payload(&mut self, task: TaskId) -> Result<Option<Payload>, StoreError> {
-        self.check()?.payload(task)
-    }
-
-    fn ended(&mut self, task: TaskId) -> Result<Option<Ended>, StoreError> {
-        self.check()?.ended(task)
-    }
-
-    fn ended_items(&mut self, step: NodeId, from: u32, to: u32) -> Result<Vec<(u32, Ended)>, StoreError> {
-        self.check()?.ended_items(step, from, to)
-    }
-
-    fn entries(&mut self, after: u64, most: usize) -> Result<Option<Vec<Arc<Entry>>>, StoreError> {
-        self.check()?.entries(after, most)
-    }
-
-    fn reach(&mut self, sequence: u64, patience: Duration) -> Result<bool, StoreError> {
-        self.check()?.reach(sequence, patience)
-    }
-}
-
-impl Store for Disk {
-    fn lead(&mut self, server: &Name, mine: Option<u32>, lease: Span) -> Result<Option<Term>, StoreError> {
-        self.check()?.lead(server, mine, lease)
-    }
-
-    fn resign(&mut self, term: u32) -> Result<(), StoreError> {
-        self.check()?.resign(term)
-    }
-
-    fn commit(&mut self, entry: &Entry) -> Result<Commit, StoreError> {
-        self.check()?.commit(entry)
-    }
-
-    fn reopen(&mut self) -> Result<(), StoreError> {
-        self.opened.fetch_add(1, Ordering::SeqCst);
-        self.is_shut = false;
-        self.check().map(drop)
-    }
-
-    fn announce(&mut self, server: &Name, contact: &Contact) -> Result<(), StoreError> {
-        self.check()?.announce(server, contact)
-    }
-
-    fn leader(&mut self) -> Result<Option<Leader>, StoreError> {
-        self.check()?.leader()
-    }
-
-    fn letters(&mut self, after: u64, most: usize) -> Result<Vec<Letter>, StoreError> {
-        self.check()?.letters(after, most)
-    }
-
-    fn set_aside(&mut self, letter: u64, why: &str) -> Result<(), StoreError> {
-        self.check()?.set_aside(letter, why)
-    }
-
-    fn prune(&mut self, before: Moment, most: u32) -> Result<u64, StoreError> {
-        self.check()?.prune(before, most)
-    }
-}
+use tidegate_store::{Commit, Loaded, Reads, Store, StoreError, Term};
 
 fn submit(id: u128) -> Command {
     let what = Submission::Job { action: Name::new("mail"), key: None, order: Payload::null() };

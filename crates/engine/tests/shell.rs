@@ -101,11 +101,13 @@ async fn an_attempt_goes_to_the_start_of_the_worker_that_joined() {
     engine.read(|_, _| ()).await.unwrap();
     assert!(before.try_recv().is_err(), "an earlier start must not get it");
     let mut after = engine.attach(worker(), 2);
+    let lease = lease_of(after.recv().await);
+    // It was lost on its way: what is missing from the worker's list is delivered again.
     let heartbeat = Heartbeat { worker: worker(), incarnation: 2, has: vec![] };
     for _ in 0..3 {
         engine.send(Command::Heartbeat(heartbeat.clone())).await.unwrap();
     }
-    lease_of(after.recv().await);
+    assert_eq!(lease_of(after.recv().await), lease);
 }
 
 /// Lets an order be read only when it is told to.
@@ -140,6 +142,10 @@ impl Reads for Gate {
 
     fn entries(&mut self, after: u64, most: usize) -> Result<Option<Vec<Arc<Entry>>>, StoreError> {
         self.store.entries(after, most)
+    }
+
+    fn last(&mut self) -> Result<u64, StoreError> {
+        self.store.last()
     }
 
     fn reach(&mut self, sequence: u64, patience: Duration) -> Result<bool, StoreError> {

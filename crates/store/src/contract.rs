@@ -170,6 +170,9 @@ pub trait Reads: Send {
     /// ([`KEPT_ENTRIES`] always are).
     fn entries(&mut self, after: u64, most: usize) -> Result<Option<Vec<Arc<Entry>>>, StoreError>;
 
+    /// The sequence number of the last entry; 0 if there was none.
+    fn last(&mut self) -> Result<u64, StoreError>;
+
     /// Waits until what is read holds this entry; false if it does not within `patience`.
     fn reach(&mut self, sequence: u64, patience: Duration) -> Result<bool, StoreError>;
 }

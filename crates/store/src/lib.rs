@@ -16,4 +16,4 @@ pub use contract::{
 };
 pub use memory::MemoryStore;
 pub use postgres::{Post, PostgresReader, PostgresStore};
-pub use sqlite::{SqliteReader, SqliteStore};
+pub use sqlite::{BackupError, SqliteReader, SqliteStore};

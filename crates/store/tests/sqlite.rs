@@ -8,12 +8,13 @@ use conformance::samples::{JOB, add, ended, granted, job};
 use conformance::{Backend, conformance};
 use rusqlite::Connection;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 use tidegate_core::ids::{NodeId, RunId, TaskId};
 use tidegate_core::protocol::{NodeRow, Write};
 use tidegate_core::state::State;
-use tidegate_store::{Reads, SqliteStore, Store, StoreError};
+use tidegate_core::time::Moment;
+use tidegate_store::{BackupError, Reads, SqliteStore, Store, StoreError};
 
 struct Sqlite(TempDir);
 
@@ -202,7 +203,7 @@ fn a_backup_taken_under_load_opens_and_loads() {
     let (from, to) = (ledger.place.path(), copies.path().join("copy.db"));
     let copy = to.clone();
     std::thread::scope(|scope| {
-        let backup = scope.spawn(move || SqliteStore::backup(from, copy));
+        let backup = scope.spawn(move || SqliteStore::backup(from, copy, false));
         for node in 1..400 {
             ledger.write([other_job(node)]);
         }
@@ -211,8 +212,68 @@ fn a_backup_taken_under_load_opens_and_loads() {
     let loaded = SqliteStore::open(&to).unwrap().load().unwrap();
     assert!(loaded.sequence > 0);
     assert_eq!(loaded.snapshot.nodes.len() as u64, loaded.sequence, "whole entries only");
-    assert!(
-        matches!(SqliteStore::backup(ledger.place.path(), &to), Err(StoreError::Unusable(_))),
-        "nothing is lost"
-    );
+}
+
+#[test]
+fn a_backup_replaces_nothing_unless_told_to_and_never_the_store() {
+    let mut ledger = Ledger::<Sqlite>::open();
+    ledger.write([other_job(1)]);
+    let copies = TempDir::new().unwrap();
+    let (from, to) = (ledger.place.path(), copies.path().join("copy.db"));
+    SqliteStore::backup(&from, &to, false).unwrap();
+    ledger.write([other_job(2)]);
+    assert_eq!(SqliteStore::backup(&from, &to, false), Err(BackupError::Exists(to.clone())));
+    let sequence = |path: &Path| SqliteStore::open_reader(path).unwrap().load().unwrap().sequence;
+    assert_eq!(sequence(&to), 1);
+    SqliteStore::backup(&from, &to, true).unwrap();
+    assert_eq!(sequence(&to), 2);
+    for replace in [false, true] {
+        assert_eq!(SqliteStore::backup(&from, &from, replace), Err(BackupError::Itself(from.clone())));
+    }
+    assert_eq!(ledger.load().nodes.len(), 2, "the store is as it was");
+}
+
+#[test]
+fn a_backup_that_fails_leaves_nothing_behind() {
+    let mut ledger = Ledger::<Sqlite>::open();
+    ledger.write([other_job(1)]);
+    let copies = TempDir::new().unwrap();
+    let (from, to) = (ledger.place.path(), copies.path().join("copy.db"));
+    let missing = copies.path().join("no/such/copy.db");
+    assert!(matches!(SqliteStore::backup(&from, missing, false), Err(BackupError::NotWritten(_))));
+    assert!(matches!(
+        SqliteStore::backup(copies.path().join("none"), &to, false),
+        Err(BackupError::Store(_))
+    ));
+    assert_eq!(std::fs::read_dir(copies.path()).unwrap().count(), 0);
+    // A directory of that name is there, so the copy cannot get its name.
+    std::fs::create_dir(&to).unwrap();
+    assert!(matches!(SqliteStore::backup(&from, &to, true), Err(BackupError::NotWritten(_))));
+    assert_eq!(std::fs::read_dir(copies.path()).unwrap().count(), 1);
+
+    let part = copies.path().join("other.db.part");
+    std::fs::write(&part, "half").unwrap();
+    let refused = SqliteStore::backup(&from, copies.path().join("other.db"), false);
+    assert_eq!(refused, Err(BackupError::UnderWay(part.clone())));
+    assert_eq!(std::fs::read(&part).unwrap(), b"half");
+}
+
+#[test]
+fn what_would_be_pruned_can_be_counted_by_others() {
+    let mut ledger = Ledger::<Sqlite>::open();
+    let old = |node| Write::Ended {
+        task: TaskId::node(NodeId(node)),
+        state: State::Succeeded,
+        output: None,
+        error: None,
+        at: Moment(100 * node as i64),
+    };
+    for node in 1..=4 {
+        ledger.write([other_job(node)]);
+    }
+    ledger.write((1..=3).map(old));
+    let before = Moment(250);
+    assert_eq!(SqliteStore::count_prunable(ledger.place.path(), before).unwrap(), 2);
+    assert_eq!(ledger.store.prune(before, 99).unwrap(), 2);
+    assert_eq!(SqliteStore::count_prunable(ledger.place.path(), before).unwrap(), 0);
 }

@@ -2,8 +2,9 @@
 
 mod database;
 mod drive;
+mod dump;
 
-use database::{Database, Route};
+use database::{Admin, Database, Route};
 use drive::laws::Laws;
 use drive::{Drive, moves};
 use proptest::prelude::*;
@@ -18,7 +19,7 @@ use tidegate_store::{Commit, Entry, MemoryStore, PostgresStore, Reads, Sought, S
 
 /// Commands whose writes become one entry.
 const BATCH: usize = 3;
-/// Sequences of commands, and the commands of one at most.
+/// Sequences of commands unless PROPTEST_CASES says how many, and the commands of one at most.
 const SEQUENCES: u32 = 200;
 const MOVES: usize = 120;
 
@@ -84,6 +85,13 @@ impl Stores {
         }
     }
 
+    /// Every row of every table. What is open was compared before, so that the tables have followed.
+    fn compare_rows(&mut self, folder: &Path, admin: &Admin) {
+        let expected = dump::of_memory(&self.memory.dump());
+        dump::compare(&dump::of_sqlite(&folder.join("store.db")), &expected);
+        dump::compare(&dump::of_postgres(admin), &expected);
+    }
+
     fn prune(&mut self, drive: &Drive) {
         let before = drive.now() - Span::seconds(20);
         // The drive's time is long ago, for those that look at a clock.
@@ -130,7 +138,10 @@ fn stores_agree_about_everything_a_core_writes() {
     let database = Database::fresh(Route::Direct);
     database.hurry();
     drop(PostgresStore::open(&database.url).unwrap());
-    let config = ProptestConfig { cases: SEQUENCES, ..ProptestConfig::default() };
+    let admin = database.admin();
+    let told = std::env::var("PROPTEST_CASES").ok();
+    let cases = told.map_or(SEQUENCES, |told| told.parse().expect("PROPTEST_CASES is a number"));
+    let config = ProptestConfig { cases, ..ProptestConfig::default() };
     let sequences = (moves(MOVES), prop::collection::vec(0..12u8, MOVES));
     let result = TestRunner::new(config).run(&sequences, |(moves, looks)| {
         database.empty();
@@ -152,8 +163,10 @@ fn stores_agree_about_everything_a_core_writes() {
         }
         stores.compare_history(&drive);
         stores.compare_open();
+        stores.compare_rows(folder.path(), &admin);
         stores.prune(&drive);
         stores.compare_history(&drive);
+        stores.compare_rows(folder.path(), &admin);
         let Stores { mut memory, sqlite, postgres, .. } = stores;
         drop((sqlite, postgres));
         let mut sqlite = SqliteStore::open(folder.path().join("store.db")).unwrap();

@@ -76,17 +76,17 @@ impl Builder {
         let address = self.address;
         // Opening waits for a disk or a network.
         let opened = tokio::task::spawn_blocking(move || store::open(&address)).await;
-        let Handles { owner, engine: reads, reader, is_shared } = opened.map_err(|_| Error::Closed)??;
-        let name = self.name.unwrap_or_else(|| if is_shared { made_up() } else { LOCAL.into() });
+        let Handles { owner, engine: reads, reader, place } = opened.map_err(|_| Error::Closed)??;
+        let name = self.name.unwrap_or_else(|| if place.is_shared() { made_up() } else { LOCAL.into() });
         let mut settings = Settings { retention: self.retention, ..Settings::new(name.clone()) };
-        let listener = match is_shared {
+        let listener = match place.is_shared() {
             true => Some(Listener::bind(self.listen, self.host.as_deref()).await.map_err(Error::Listen)?),
             false => None,
         };
         settings.contact = listener.as_ref().map(|listener| listener.contact().clone());
         let engine = Engine::start(settings, owner, reads, Arc::new(Evaluator::default()));
         listener.into_iter().for_each(|listener| listener.serve(engine.clone()));
-        Tidegate::start(engine, reader, name).await
+        Tidegate::start(engine, reader, place, name).await
     }
 }
 

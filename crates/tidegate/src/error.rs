@@ -8,7 +8,7 @@ use tidegate_core::protocol::Refusal;
 use tidegate_core::state::State;
 use tidegate_engine::EngineError;
 use tidegate_flow::Diagnostics;
-use tidegate_store::StoreError;
+use tidegate_store::{BackupError, StoreError};
 
 /// Why something was not done, or did not end well.
 #[derive(Debug, Error)]
@@ -32,6 +32,12 @@ pub enum Error {
     /// The port on which other processes would reach this one cannot be opened.
     #[error("no port can be opened for the other processes that share the store: {0}")]
     Listen(#[source] std::io::Error),
+    /// There is no copy of the store: a file is in the way, or it cannot be written.
+    #[error(transparent)]
+    Backup(#[from] BackupError),
+    /// This kind of store is not backed up from here; it says how it is.
+    #[error("{0}")]
+    BackupElsewhere(&'static str),
 
     /// The caller's own transaction failed: nothing of it happened.
     #[error("it cannot be left in the mailbox: {0}")]

@@ -48,7 +48,7 @@ pub use tidegate_core::state::State;
 pub use tidegate_core::time::Moment;
 pub use tidegate_engine::events::{BadPosition, Event, Happening, Position};
 pub use tidegate_flow::{Diagnostics, Document};
-pub use tidegate_store::StoreError;
+pub use tidegate_store::{BackupError, StoreError};
 pub use tidegate_worker::{Ctx, GuardianCommand, LogLine, LogSink, guardian};
 
 /// What the guide shows compiles and runs.

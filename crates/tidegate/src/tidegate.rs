@@ -7,13 +7,14 @@ use crate::events::Events;
 use crate::limits::Limits;
 use crate::registry::Registry;
 use crate::run::Run;
-use crate::store::Reader;
+use crate::store::Place;
 use crate::submit::{self, Submit};
 use crate::work::Work;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fmt::Display;
 use std::panic::Location;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -21,8 +22,9 @@ use tidegate_core::explain::Explanation;
 use tidegate_core::ids::{Name, RunId};
 use tidegate_core::model::Pool;
 use tidegate_core::protocol::{Answer, Command};
+use tidegate_core::time::Span;
 use tidegate_engine::events::{Position, Subscription};
-use tidegate_engine::{Definition, Engine, EngineError};
+use tidegate_engine::{Definition, Engine, EngineError, KEEP_AT_LEAST, Reader};
 use tidegate_flow::{Document, parse_with};
 use tidegate_worker::{Ctx, Functions};
 use tokio::sync::watch;
@@ -56,6 +58,7 @@ pub struct Tidegate {
 struct Shared {
     engine: Engine,
     reader: Reader,
+    place: Place,
     registry: Registry,
     /// Of this process, among those that share the store.
     name: Name,
@@ -90,9 +93,15 @@ impl Tidegate {
         Builder::new(address)
     }
 
-    pub(crate) async fn start(engine: Engine, reader: Reader, name: Name) -> Result<Tidegate, Error> {
+    pub(crate) async fn start(
+        engine: Engine,
+        reader: Reader,
+        place: Place,
+        name: Name,
+    ) -> Result<Tidegate, Error> {
         let (registry, workers) = (Registry::new(), AtomicU32::new(0));
-        let tide = Tidegate { shared: Arc::new(Shared { engine, reader, registry, name, workers }) };
+        let shared = Shared { engine, reader, place, registry, name, workers };
+        let tide = Tidegate { shared: Arc::new(shared) };
         // A store that cannot be used now is not given up: whatever is asked of it says so, until it can.
         match tide.ask(Command::Wake).await {
             Err(error) if !error.may_pass() => Err(error),
@@ -173,6 +182,29 @@ impl Tidegate {
     /// id is enough as no other open run shares. Nothing if it has ended.
     pub async fn explain(&self, name: &str) -> Result<Option<Explanation>, Error> {
         self.insist(|engine| engine.explain_named(name)).await?.map_err(Error::Lost)
+    }
+
+    /// Deletes what ended longer ago than this, and gives how many runs and jobs went: little by little, so that nobody
+    /// waits long for it. What went is gone also if this is dropped in the middle. Whatever ended less than a minute ago
+    /// stays, and so does for a day what was submitted under a key.
+    pub async fn prune(&self, older_than: Duration) -> Result<u64, Error> {
+        let now = self.insist(Engine::now).await?;
+        let before = now - Span::from(older_than).max(KEEP_AT_LEAST);
+        let mut gone = 0;
+        loop {
+            match self.engine().prune(before).await? {
+                0 => return Ok(gone),
+                slice => gone += slice,
+            }
+        }
+    }
+
+    /// Copies the store as it is at one moment into a file, while everything goes on. The copy is a store itself: open it
+    /// to go on from it. Only stores in a file are copied; a file that is there already is left alone.
+    pub async fn backup(&self, to: impl Into<PathBuf>) -> Result<(), Error> {
+        let (place, to) = (self.shared.place.clone(), to.into());
+        let copied = tokio::task::spawn_blocking(move || place.back_up(&to)).await;
+        copied.map_err(|_| Error::Closed)?
     }
 
     /// Ends the engine, and waits until it has let go of its store. Stop work first: what runs would be taken for lost.

@@ -5,7 +5,7 @@ mod support;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use support::{Gate, database, drop_database, within};
-use tidegate::{RunId, State, Tidegate};
+use tidegate::{Event, Events, Happening, Position, RunId, State, Tidegate};
 use tokio_postgres::NoTls;
 
 async fn open(url: &str, name: &str) -> Tidegate {
@@ -61,6 +61,56 @@ async fn when_the_one_that_leads_goes_another_goes_on_with_everything() {
     assert_eq!(gate.most(), 1, "the limit held through the change");
     within(working.stop()).await.unwrap();
     within(second.close()).await;
+    drop_database(database).await;
+}
+
+/// Everything that is told up to the end of a run.
+async fn told(events: &mut Events, last: RunId) -> Vec<Event> {
+    let mut told = Vec::new();
+    loop {
+        told.push(within(events.next()).await.unwrap());
+        let event = &told[told.len() - 1];
+        if event.run == Some(last) && matches!(event.what, Happening::RunFinished { .. }) {
+            return told;
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_happens_is_told_live_by_every_process_through_a_change_of_who_leads() {
+    let database = database().await;
+    let (first, second) = (open(&database.url, "first").await, open(&database.url, "second").await);
+    let third = open(&database.url, "third").await;
+    let before = third.submit("double", &0).await.unwrap();
+    let mut from_now_on = third.events();
+    let mut from_the_start = third.events().after(Position::START);
+    let mut working = third.work(4).start().await.unwrap();
+    let one = first.submit("double", &1).await.unwrap();
+    let kinds = |told: &[Event], run: RunId| -> Vec<&str> {
+        told.iter().filter(|event| event.run == Some(run)).map(|event| event.what.kind()).collect()
+    };
+    let whole = ["run.queued", "run.started", "task.granted", "task.finished", "run.finished"];
+    within(before.wait()).await.unwrap();
+    let mut live = told(&mut from_now_on, one.id()).await;
+    assert_eq!(kinds(&live, one.id()), whole);
+    let mut all = told(&mut from_the_start, one.id()).await;
+
+    within(first.close()).await;
+    let two = within(async { second.submit("double", &2).await.unwrap() }).await;
+    within(two.wait()).await.unwrap();
+    within(second.close()).await;
+    let three = within(async { third.submit("double", &3).await.unwrap() }).await;
+    live.extend(told(&mut from_now_on, three.id()).await);
+    all.extend(told(&mut from_the_start, three.id()).await);
+    assert_eq!(kinds(&live, before.id()), whole[1..], "it was queued before");
+    for run in [&one, &two, &three] {
+        assert_eq!(kinds(&live, run.id()), whole);
+    }
+    let again = told(&mut third.events().after(Position::START), three.id()).await;
+    assert_eq!(all, again, "nothing is missing and nothing comes twice");
+    assert_eq!(live, again[again.len() - live.len()..]);
+    within(working.stop()).await.unwrap();
+    within(third.close()).await;
     drop_database(database).await;
 }
 

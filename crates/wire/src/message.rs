@@ -13,7 +13,7 @@ use tidegate_core::state::State;
 use tidegate_core::time::Moment;
 
 /// Servers of different versions do not forward to each other: whoever cannot lead waits until all are alike.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// From the server that forwards to the one that leads.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -65,6 +65,8 @@ pub enum Response {
         worker: Name,
         lease: Lease,
     },
+    /// Entries up to this one are durable. Said before anything else that follows from it.
+    Reached(u64),
     Pong,
 }
 
@@ -121,6 +123,9 @@ pub enum Trouble {
     /// It leads no more, or not yet.
     #[error("that server does not lead")]
     NotLeading,
+    /// Too much waits there already.
+    #[error("that server has too much to do")]
+    Busy,
     #[error("{0}")]
     Outage(String),
 }

@@ -6,4 +6,5 @@ mod outage;
 mod run;
 mod support;
 mod terminal;
+mod upkeep;
 mod why;

@@ -13,6 +13,9 @@ use tokio::sync::mpsc;
 pub(super) const SILENCE: Duration = Duration::from_secs(3);
 /// How often a server that forwards says what time it is.
 pub(super) const PING_EVERY: Duration = Duration::from_millis(200);
+/// Commands that can wait, of one server, which are on their way to the one that leads or wait there for room. While there
+/// are so many, those who want to send more wait where they are.
+pub(super) const OUTSTANDING: usize = 10_000;
 /// What is listened to of somebody who has not shown the token yet.
 const HELLO: usize = 1_024;
 /// Messages written at a time.

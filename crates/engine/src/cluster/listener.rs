@@ -1,14 +1,16 @@
 //! The private port of a server: what others forward to it, while it leads.
 
-use super::connection::{Incoming, SILENCE, write_all};
-use crate::shell::{Delivery, Engine, EngineError};
+use super::connection::{Incoming, OUTSTANDING, SILENCE, write_all};
+use super::outbox::Outbox;
+use crate::shell::{Delivery, Engine, EngineError, is_urgent};
 use std::io;
 use std::net::SocketAddr;
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use subtle::ConstantTimeEq;
 use tidegate_core::ids::Name;
+use tidegate_core::protocol::Command;
 use tidegate_store::Contact;
 use tidegate_wire::{Request, Response, Trouble, VERSION};
 use tokio::net::{TcpListener, TcpStream};
@@ -76,43 +78,61 @@ async fn serve(socket: TcpStream, engine: &Engine, token: &str) -> io::Result<()
         return Ok(());
     }
     let mut incoming = incoming.trusted();
-    let (outbox, messages) = mpsc::unbounded_channel();
-    let _ = outbox.send(Response::Welcome);
+    let (outbox, messages) = Outbox::new(engine);
+    outbox.send(Response::Welcome);
     tokio::spawn(write_all(outgoing, messages));
-    let guest = Guest { engine: engine.clone(), outbox, heard: Arc::default() };
-    while guest.hear(incoming.next().await?).await.is_continue() {}
-    Ok(())
+    let guest = Guest::new(engine.clone(), outbox.clone());
+    let listening = async {
+        while guest.hear(incoming.next().await?).await.is_continue() {}
+        Ok(())
+    };
+    tokio::select! {
+        ended = listening => ended,
+        () = outbox.follow() => Ok(()),
+    }
 }
 
 /// A server that forwards.
 struct Guest {
     engine: Engine,
-    outbox: mpsc::UnboundedSender<Response>,
+    outbox: Outbox,
     /// When the newest ping was sent, by its own clock.
     heard: Arc<AtomicU64>,
+    /// Commands that can wait do so here, in their order and beside everything else that is said: a flood of them must
+    /// not keep a worker's heartbeats from being heard.
+    line: mpsc::UnboundedSender<Errand>,
+    /// How many commands wait there.
+    outstanding: Arc<AtomicUsize>,
+}
+
+/// Commands that are answered together.
+struct Errand {
+    id: u64,
+    commands: Vec<Command>,
+    again: bool,
 }
 
 impl Guest {
+    fn new(engine: Engine, outbox: Outbox) -> Guest {
+        let (line, errands) = mpsc::unbounded_channel();
+        let outstanding = Arc::new(AtomicUsize::new(0));
+        tokio::spawn(hand_over(engine.clone(), errands, outbox.clone(), outstanding.clone()));
+        Guest { engine, outbox, heard: Arc::default(), line, outstanding }
+    }
+
     /// A guest that is gone shows as the end of its messages.
     async fn hear(&self, request: Request) -> ControlFlow<()> {
         let outbox = self.outbox.clone();
         match request {
             Request::Hello { .. } => return ControlFlow::Break(()),
             Request::Commands { id, commands, again } => {
-                // Taken in here and now, so that commands keep their order and the sender feels it when there are too many.
-                let Ok(answers) = self.engine.post(commands, again, false).await else {
-                    return ControlFlow::Break(());
-                };
-                tokio::spawn(async move {
-                    let answers = answers.await.unwrap_or(Err(EngineError::Unavailable)).map_err(trouble);
-                    let _ = outbox.send(Response::Answers { id, answers });
-                });
+                return self.take_in(Errand { id, commands, again }).await;
             }
             Request::Query { id, query } => {
                 let engine = self.engine.clone();
                 tokio::spawn(async move {
                     let reply = engine.query(query, false).await.map_err(trouble);
-                    let _ = outbox.send(Response::Reply { id, reply });
+                    outbox.send(Response::Reply { id, reply });
                 });
             }
             Request::Attach { worker, incarnation } => {
@@ -122,17 +142,63 @@ impl Guest {
             Request::Reports(finished) => self.engine.report(finished),
             Request::Ping { sent } => {
                 self.heard.store(sent, Ordering::Release);
-                let _ = outbox.send(Response::Pong);
+                outbox.send(Response::Pong);
             }
         }
         ControlFlow::Continue(())
     }
+
+    /// Waits for nothing.
+    async fn take_in(&self, errand: Errand) -> ControlFlow<()> {
+        if is_urgent(&errand.commands) {
+            return post(&self.engine, errand, &self.outbox).await;
+        }
+        if self.outstanding.load(Ordering::Acquire) >= OUTSTANDING {
+            let busy = Response::Answers { id: errand.id, answers: Err(Trouble::Busy) };
+            self.outbox.send(busy);
+            return ControlFlow::Continue(());
+        }
+        self.outstanding.fetch_add(errand.commands.len(), Ordering::AcqRel);
+        match self.line.send(errand) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(_) => ControlFlow::Break(()),
+        }
+    }
+}
+
+/// Hands over what waits, as there is room, until the guest is gone or the engine has ended.
+async fn hand_over(
+    engine: Engine,
+    mut errands: mpsc::UnboundedReceiver<Errand>,
+    outbox: Outbox,
+    outstanding: Arc<AtomicUsize>,
+) {
+    while let Some(errand) = errands.recv().await {
+        let count = errand.commands.len();
+        if post(&engine, errand, &outbox).await.is_break() {
+            return;
+        }
+        outstanding.fetch_sub(count, Ordering::AcqRel);
+    }
+}
+
+async fn post(engine: &Engine, errand: Errand, outbox: &Outbox) -> ControlFlow<()> {
+    let Errand { id, commands, again } = errand;
+    let Ok(answers) = engine.post(commands, again, false).await else {
+        return ControlFlow::Break(());
+    };
+    let outbox = outbox.clone();
+    tokio::spawn(async move {
+        let answers = answers.await.unwrap_or(Err(EngineError::Unavailable)).map_err(trouble);
+        outbox.send(Response::Answers { id, answers });
+    });
+    ControlFlow::Continue(())
 }
 
 async fn pass_on(
     worker: Name,
     mut deliveries: mpsc::UnboundedReceiver<Delivery>,
-    outbox: mpsc::UnboundedSender<Response>,
+    outbox: Outbox,
     heard: Arc<AtomicU64>,
 ) {
     while let Some(delivery) = deliveries.recv().await {
@@ -148,7 +214,7 @@ async fn pass_on(
             // Nothing runs ahead on stores that servers share.
             Delivery::Abort(..) => continue,
         };
-        if outbox.send(response).is_err() {
+        if !outbox.send(response) {
             return;
         }
     }

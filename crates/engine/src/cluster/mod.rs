@@ -6,6 +6,7 @@
 
 mod connection;
 mod listener;
+mod outbox;
 mod upstream;
 
 pub use listener::Listener;

@@ -1,7 +1,7 @@
 //! The way from a server that follows to the one that leads.
 
-use super::connection::{Incoming, PING_EVERY, write_all};
-use crate::shell::{Delivery, Engine, EngineError, ReplyTo};
+use super::connection::{Incoming, OUTSTANDING, PING_EVERY, write_all};
+use crate::shell::{Delivery, Engine, EngineError, ReplyTo, is_urgent};
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::ops::ControlFlow;
@@ -12,7 +12,7 @@ use tidegate_core::protocol::{Command, Finish};
 use tidegate_store::{Contact, StoreError};
 use tidegate_wire::{Query, Request, Response, Trouble, VERSION};
 use tokio::net::TcpStream;
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 
 /// How long a connection may take to be made.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -22,6 +22,8 @@ pub(crate) struct Upstream {
     engine: Engine,
     connected: Option<Connected>,
     attached: BTreeMap<Name, u64>,
+    /// There may be room again for commands that can wait.
+    freed: Arc<Notify>,
 }
 
 struct Connected {
@@ -31,30 +33,41 @@ struct Connected {
 }
 
 /// Who waits for an answer over a connection. Closed with it: whoever comes later is told at once.
-#[derive(Default)]
-struct Waiting(Mutex<Option<Open>>);
+struct Waiting {
+    open: Mutex<Option<Open>>,
+    freed: Arc<Notify>,
+}
 
 #[derive(Default)]
 struct Open {
     next: u64,
-    by_id: HashMap<u64, ReplyTo>,
+    by_id: HashMap<u64, Expected>,
+    /// Commands that can wait and are on their way.
+    outstanding: usize,
+}
+
+struct Expected {
+    reply: ReplyTo,
+    /// How many commands of those it is.
+    outstanding: usize,
 }
 
 impl Waiting {
     fn lock(&self) -> std::sync::MutexGuard<'_, Option<Open>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn open() -> Arc<Waiting> {
-        Arc::new(Waiting(Mutex::new(Some(Open::default()))))
+    fn open(freed: Arc<Notify>) -> Arc<Waiting> {
+        Arc::new(Waiting { open: Mutex::new(Some(Open::default())), freed })
     }
 
     /// A number for an answer, unless the connection is gone.
-    fn add(&self, reply: ReplyTo) -> Result<u64, ReplyTo> {
+    fn add(&self, reply: ReplyTo, outstanding: usize) -> Result<u64, ReplyTo> {
         match &mut *self.lock() {
             Some(open) => {
                 open.next += 1;
-                open.by_id.insert(open.next, reply);
+                open.outstanding += outstanding;
+                open.by_id.insert(open.next, Expected { reply, outstanding });
                 Ok(open.next)
             }
             None => Err(reply),
@@ -62,7 +75,22 @@ impl Waiting {
     }
 
     fn take(&self, id: u64) -> Option<ReplyTo> {
-        self.lock().as_mut()?.by_id.remove(&id)
+        let Expected { reply, outstanding } = {
+            let mut open = self.lock();
+            let open = open.as_mut()?;
+            let expected = open.by_id.remove(&id)?;
+            open.outstanding -= expected.outstanding;
+            expected
+        };
+        if outstanding > 0 {
+            self.freed.notify_one();
+        }
+        Some(reply)
+    }
+
+    /// Whoever comes after the end need not wait to be told.
+    fn has_room(&self) -> bool {
+        self.lock().as_ref().is_none_or(|open| open.outstanding < OUTSTANDING)
     }
 
     fn is_open(&self) -> bool {
@@ -71,15 +99,16 @@ impl Waiting {
 
     fn close(&self) {
         let open = self.lock().take();
-        for reply in open.into_iter().flat_map(|open| open.by_id.into_values()) {
-            reply.fail(EngineError::Unavailable);
+        for expected in open.into_iter().flat_map(|open| open.by_id.into_values()) {
+            expected.reply.fail(EngineError::Unavailable);
         }
+        self.freed.notify_one();
     }
 }
 
 impl Upstream {
     pub(crate) fn new(engine: Engine) -> Self {
-        Upstream { engine, connected: None, attached: BTreeMap::new() }
+        Upstream { engine, connected: None, attached: BTreeMap::new(), freed: Arc::default() }
     }
 
     /// Connects to who leads, unless that is so already. Must be called inside a runtime.
@@ -90,7 +119,7 @@ impl Upstream {
             return;
         }
         let (outbox, messages) = mpsc::unbounded_channel();
-        let (waiting, start) = (Waiting::open(), Instant::now());
+        let (waiting, start) = (Waiting::open(self.freed.clone()), Instant::now());
         let _ = outbox.send(Request::Hello { version: VERSION, token: contact.token.clone() });
         // Before anybody is attached: every attempt names the newest one.
         let _ = outbox.send(ping(start));
@@ -120,12 +149,23 @@ impl Upstream {
         self.send(Request::Attach { worker: worker.clone(), incarnation });
     }
 
+    /// Whether commands that can wait may be sent. Those that cannot always may.
+    pub(crate) fn has_room(&self) -> bool {
+        self.connected.as_ref().is_none_or(|connected| connected.waiting.has_room())
+    }
+
+    /// When there may be room again.
+    pub(crate) async fn freed(&self) {
+        self.freed.notified().await;
+    }
+
     pub(crate) fn commands(&self, commands: Vec<Command>, again: bool, reply: ReplyTo) {
-        self.ask(reply, |id| Request::Commands { id, commands, again });
+        let outstanding = if is_urgent(&commands) { 0 } else { commands.len() };
+        self.ask(reply, outstanding, |id| Request::Commands { id, commands, again });
     }
 
     pub(crate) fn query(&self, query: Query, reply: ReplyTo) {
-        self.ask(reply, |id| Request::Query { id, query });
+        self.ask(reply, 0, |id| Request::Query { id, query });
     }
 
     /// What is lost on the way is reported again.
@@ -133,9 +173,9 @@ impl Upstream {
         self.send(Request::Reports(finished));
     }
 
-    fn ask(&self, reply: ReplyTo, request: impl FnOnce(u64) -> Request) {
+    fn ask(&self, reply: ReplyTo, outstanding: usize, request: impl FnOnce(u64) -> Request) {
         let Some(connected) = &self.connected else { return reply.fail(EngineError::Unavailable) };
-        match connected.waiting.add(reply) {
+        match connected.waiting.add(reply, outstanding) {
             Ok(id) => drop(connected.outbox.send(request(id))),
             Err(reply) => reply.fail(EngineError::Unavailable),
         }
@@ -186,6 +226,10 @@ fn ping(start: Instant) -> Request {
 fn hear(response: Response, engine: &Engine, waiting: &Waiting, start: Instant) -> ControlFlow<()> {
     let passed_on = match response {
         Response::Welcome | Response::Pong => Ok(()),
+        Response::Reached(sequence) => {
+            engine.reach(sequence);
+            Ok(())
+        }
         Response::Answers { id, answers } => {
             if let Some(reply) = waiting.take(id) {
                 reply.answers(answers.map_err(error));
@@ -213,7 +257,7 @@ fn hear(response: Response, engine: &Engine, waiting: &Waiting, start: Instant) 
 
 fn error(trouble: Trouble) -> EngineError {
     match trouble {
-        Trouble::NotLeading => EngineError::Unavailable,
+        Trouble::NotLeading | Trouble::Busy => EngineError::Unavailable,
         Trouble::Outage(why) => EngineError::Outage(StoreError::Unknown(why)),
     }
 }

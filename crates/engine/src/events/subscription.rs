@@ -1,22 +1,26 @@
 //! Events from a position on: first those that the store has kept, then live, without gap or repetition.
 //!
-//! The store has the last word. Whatever was not heard live, because the subscriber was too slow or the engine started
-//! over, is read from there; what is not kept any more is reported as missed, and never passed over in silence.
+//! The store has the last word. Whatever was not heard live, because the subscriber was too slow, the engine started over
+//! or another server leads, is read from there; what is not kept any more is reported as missed, and never passed over in
+//! silence. A server that leads says how far it is to those that follow; where that is not heard, a look now and then finds
+//! what is new.
 
 use super::{Derivation, Event, Position};
-use crate::Engine;
+use crate::{Engine, Reader};
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 use thiserror::Error;
-use tidegate_store::{Entry, Reads, Sought, StoreError};
+use tidegate_store::{Entry, Sought, StoreError};
 use tokio::sync::broadcast::{self, error::RecvError};
+use tokio::sync::watch;
 
 /// Entries read at once.
 const AT_ONCE: usize = 64;
-/// How long to wait before a store that could not be read is read again: at first, and at most.
-const READ_AGAIN_FIRST: Duration = Duration::from_millis(20);
-const READ_AGAIN_LAST: Duration = Duration::from_secs(2);
+/// How often to look for entries of other servers of which nothing is heard.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// How long tables that follow the entries are waited for at a time.
+const TABLES_PATIENCE: Duration = Duration::from_millis(100);
 
 #[derive(Debug, Error)]
 pub enum EventsError {
@@ -31,12 +35,15 @@ pub enum EventsError {
 
 pub struct Subscription {
     engine: Engine,
+    /// Entries of this server, while it leads.
     live: broadcast::Receiver<Arc<Entry>>,
-    store: Arc<Mutex<Box<dyn Reads>>>,
+    /// How far the entries of whoever leads are.
+    reached: watch::Receiver<Option<u64>>,
+    store: Reader,
     /// Nothing up to here is told.
     after: Option<Position>,
     derivation: Derivation,
-    /// The last entry that was taken in. Nothing: the next one that is heard, whichever it is, comes first.
+    /// The last entry that was taken in, or after which to begin. Nothing: nobody leads yet, as far as is known.
     last: Option<u64>,
     is_behind: bool,
     /// Taken in, and not yet made into events.
@@ -46,15 +53,18 @@ pub struct Subscription {
 
 impl Subscription {
     /// What happens from now on, or what has happened after a position.
-    pub fn new(engine: &Engine, store: Arc<Mutex<Box<dyn Reads>>>, after: Option<Position>) -> Self {
+    pub fn new(engine: &Engine, store: Reader, after: Option<Position>) -> Self {
+        let reached = engine.reached();
+        let newest = *reached.borrow();
         Subscription {
             live: engine.subscribe(),
+            reached,
             engine: engine.clone(),
             store,
             after,
             derivation: Derivation::default(),
             // Of its own entry there may be more.
-            last: after.map(|after| after.entry.saturating_sub(1)),
+            last: after.map(|after| after.entry.saturating_sub(1)).or(newest),
             is_behind: after.is_some(),
             entries: VecDeque::new(),
             ready: VecDeque::new(),
@@ -68,8 +78,9 @@ impl Subscription {
                 return Ok(event);
             }
             if let Some(entry) = self.entries.front().cloned() {
-                self.derive(&entry).await?;
-                self.entries.pop_front();
+                if self.derive(&entry).await? {
+                    self.entries.pop_front();
+                }
             } else if self.is_behind {
                 self.catch_up().await?;
             } else {
@@ -80,7 +91,7 @@ impl Subscription {
 
     async fn catch_up(&mut self) -> Result<(), EventsError> {
         let last = self.last.unwrap_or(0);
-        match self.read(move |store| store.entries(last, AT_ONCE)).await? {
+        match self.store.read(move |store| store.entries(last, AT_ONCE)).await? {
             // Nothing that is stored follows a position of another store, or of a time that was lost.
             Some(entries) if entries.is_empty() && self.after.is_some_and(|after| after.entry > last) => {
                 Err(self.missed().await?)
@@ -96,7 +107,7 @@ impl Subscription {
 
     /// Goes on from what is stored now.
     async fn missed(&mut self) -> Result<EventsError, EventsError> {
-        let to = self.read(|store| store.load()).await?.sequence;
+        let to = self.store.read(|store| store.last()).await?;
         let from = self.last.unwrap_or(to);
         (self.last, self.after, self.is_behind) = (Some(to), None, false);
         self.derivation = Derivation::default();
@@ -104,17 +115,28 @@ impl Subscription {
     }
 
     async fn hear(&mut self) -> Result<(), EventsError> {
-        let heard = tokio::select! {
+        tokio::select! {
             biased;
-            heard = self.live.recv() => heard,
-            () = self.engine.ended() => Err(RecvError::Closed),
-        };
+            heard = self.live.recv() => self.heard(heard)?,
+            () = self.engine.ended() => return Err(EventsError::Ended),
+            // The engine's handle keeps the other side open.
+            _ = self.reached.changed() => match (self.last, *self.reached.borrow_and_update()) {
+                (Some(last), reached) => self.is_behind = reached.is_some_and(|reached| reached > last),
+                (None, reached) => self.last = reached,
+            },
+            () = tokio::time::sleep(LOOK_EVERY), if self.engine.is_shared() => match self.last {
+                Some(_) => self.is_behind = true,
+                None => self.last = Some(self.store.read(|store| store.last()).await?),
+            },
+        }
+        Ok(())
+    }
+
+    fn heard(&mut self, heard: Result<Arc<Entry>, RecvError>) -> Result<(), EventsError> {
         match heard {
             Ok(entry) if self.last.is_some_and(|last| entry.sequence <= last) => {}
             Ok(entry) if self.last.is_none_or(|last| entry.sequence == last + 1) => self.take(entry),
-            Ok(_) | Err(RecvError::Lagged(_)) if self.last.is_some() => self.is_behind = true,
-            // Nothing was heard yet, so nobody can say where to read on.
-            Ok(_) | Err(RecvError::Lagged(_)) => return Err(self.missed().await?),
+            Ok(_) | Err(RecvError::Lagged(_)) => self.is_behind = true,
             Err(RecvError::Closed) => return Err(EventsError::Ended),
         }
         Ok(())
@@ -125,11 +147,18 @@ impl Subscription {
         self.entries.push_back(entry);
     }
 
-    async fn derive(&mut self, entry: &Entry) -> Result<(), EventsError> {
+    /// False: to what something belongs cannot be said yet, because the tables are not that far.
+    async fn derive(&mut self, entry: &Entry) -> Result<bool, EventsError> {
         let unknown = self.derivation.unknown(entry);
         if !unknown.is_empty() {
-            let sought: Vec<Sought> = unknown.iter().copied().map(Sought::Part).collect();
-            let found = self.read(move |store| store.find(&sought)).await?;
+            let (before, sought) = (
+                entry.sequence.saturating_sub(1),
+                unknown.iter().copied().map(Sought::Part).collect::<Vec<_>>(),
+            );
+            let found = self.store.read(move |store| {
+                store.reach(before, TABLES_PATIENCE)?.then(|| store.find(&sought)).transpose()
+            });
+            let Some(found) = found.await? else { return Ok(false) };
             for (node, root) in unknown.into_iter().zip(found) {
                 root.into_iter().for_each(|root| self.derivation.learn(node, root));
             }
@@ -137,24 +166,6 @@ impl Subscription {
         let events = self.derivation.events(entry);
         let is_news = |event: &Event| self.after.is_none_or(|after| event.position > after);
         self.ready.extend(events.into_iter().filter(is_news));
-        Ok(())
-    }
-
-    /// Reads on a thread that may block, again and again while the reason for a failure may pass.
-    async fn read<T: Send + 'static>(
-        &self,
-        work: impl Fn(&mut dyn Reads) -> Result<T, StoreError> + Clone + Send + 'static,
-    ) -> Result<T, StoreError> {
-        let mut pause = READ_AGAIN_FIRST;
-        loop {
-            let (store, work) = (self.store.clone(), work.clone());
-            let once = move || work(store.lock().unwrap_or_else(PoisonError::into_inner).as_mut());
-            match tokio::task::spawn_blocking(once).await {
-                Ok(Err(error)) if error.may_pass() => tokio::time::sleep(pause).await,
-                Ok(result) => return result,
-                Err(panicked) => return Err(StoreError::Broken(panicked.to_string())),
-            }
-            pause = (pause * 2).min(READ_AGAIN_LAST);
-        }
+        Ok(true)
     }
 }

@@ -1,8 +1,8 @@
 //! One test a kind of event, and one for each way in which a subscription goes on.
 
 use super::{BadPosition, Derivation, Event, EventsError, Happening, Position, Subscription};
-use crate::{Definition, Engine, Evaluate, Prepared, Settings};
-use std::sync::{Arc, Mutex};
+use crate::{Definition, Engine, Evaluate, Prepared, Reader, Settings};
+use std::sync::Arc;
 use tidegate_core::Asked;
 use tidegate_core::admission::{LimitKey, Skills, SlotCounts};
 use tidegate_core::ids::{Epoch, Name, NodeId, RunId, TaskId};
@@ -267,7 +267,7 @@ impl Bench {
 
     fn subscribe(&self, after: Option<Position>) -> Subscription {
         let reads: Box<dyn Reads> = Box::new(self.store.handle());
-        Subscription::new(&self.engine, Arc::new(Mutex::new(reads)), after)
+        Subscription::new(&self.engine, Reader::new(reads), after)
     }
 
     async fn submit(&self, id: u128) {

@@ -1,22 +1,13 @@
 //! Carries out effects: hands attempts to workers, and has templates rendered, off the writer.
 
-use super::Delivery;
 use super::request::{Request, Waiter};
 use super::work::Shell;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use super::{Deliver, Delivery};
+use std::time::Instant;
 use tidegate_core::ids::Name;
 use tidegate_core::protocol::{Attempt, Command, Effect, Evaluation, Finish, Lease, Payload, Question};
 use tidegate_core::time::{Moment, Span};
-use tidegate_store::{Reads, StoreError};
 use tokio::sync::oneshot;
-
-/// How long to wait before a store that could not be read is read again: at first, and at most.
-const READ_AGAIN_FIRST: Duration = Duration::from_millis(20);
-const READ_AGAIN_LAST: Duration = Duration::from_secs(2);
-
-/// A reader of the store, for one at a time.
-pub(super) type Reader = Arc<Mutex<Box<dyn Reads>>>;
 
 /// An attempt on its way to its worker.
 pub(super) struct Parcel {
@@ -51,15 +42,16 @@ impl Shell {
 
     /// Only to the start of the worker that the core knows, and only while the lease is live: time may have passed
     /// since it was granted. What is left out by mistake is missing from the worker's list, and delivered again.
-    pub(super) fn hand_over(&self, parcel: Parcel, order: Payload) {
-        let Parcel { worker, lease, length, number, granted } = parcel;
-        let (Some(core), Some((incarnation, deliver))) = (self.server.core(), self.workers.get(&worker))
-        else {
-            return;
+    pub(super) fn hand_over(&mut self, parcel: Parcel, order: Payload) {
+        let Some(core) = self.server.core().filter(|core| core.is_live(parcel.lease)) else { return };
+        let known = core.incarnation(&parcel.worker);
+        let attached = self.workers.get(&parcel.worker);
+        let Some((_, deliver)) = attached.filter(|(incarnation, _)| known == Some(*incarnation)) else {
+            let waiting = self.parcels.entry(parcel.worker.clone()).or_default();
+            waiting.retain(|(parcel, _)| core.is_live(parcel.lease));
+            return waiting.push((parcel, order));
         };
-        if core.incarnation(&worker) != Some(*incarnation) || !core.is_live(lease) {
-            return;
-        }
+        let Parcel { lease, length, number, granted, .. } = parcel;
         let Some(run) = core.root_id(lease.task.node) else { return };
         // The worker counts from `age` ago, so all of the lease is left.
         let (age, as_of) = (self.engine_now().since(granted).into(), Instant::now());
@@ -67,11 +59,21 @@ impl Shell {
         deliver(Delivery::Attempt { attempt, run, age, as_of });
     }
 
+    /// A worker is there now. When a server begins to lead, those that it knows of take a moment to find it.
+    pub(super) fn attach(&mut self, worker: Name, incarnation: u64, deliver: Deliver) {
+        self.upstream.attach(&worker, incarnation);
+        let parcels = self.parcels.remove(&worker);
+        self.workers.insert(worker, (incarnation, deliver));
+        for (parcel, order) in parcels.into_iter().flatten() {
+            self.hand_over(parcel, order);
+        }
+    }
+
     fn fetch_order(&self, parcel: Parcel) {
         let (reader, urgent) = (self.reader.clone(), self.engine.urgent.clone());
         tokio::spawn(async move {
             let task = parcel.lease.task;
-            if let Ok(Some(order)) = read(reader, move |store| store.payload(task)).await {
+            if let Ok(Some(order)) = reader.read(move |store| store.payload(task)).await {
                 let _ = urgent.send(Request::HandOver(parcel, order));
             }
         });
@@ -81,7 +83,7 @@ impl Shell {
         let Some(asked) = self.server.core().and_then(|core| core.asked(question)) else { return };
         let (reader, engine, evaluator) = (self.reader.clone(), self.engine.clone(), self.evaluator.clone());
         tokio::spawn(async move {
-            let evaluation = read(reader, move |store| evaluator.evaluate(&asked, store)).await;
+            let evaluation = reader.read(move |store| evaluator.evaluate(&asked, store)).await;
             // What cannot be read now may be read later, so this one never will be.
             let evaluation =
                 evaluation.unwrap_or_else(|error| Evaluation::Failed { error: error.to_string() });
@@ -122,24 +124,5 @@ impl Shell {
             }
             let _ = urgent.send(Request::Aborted);
         });
-    }
-}
-
-/// Reads on a thread that may block, again and again while the reason for a failure may pass.
-pub(super) async fn read<T: Send + 'static>(
-    reader: Reader,
-    work: impl Fn(&mut dyn Reads) -> Result<T, StoreError> + Send + Sync + 'static,
-) -> Result<T, StoreError> {
-    let work = Arc::new(work);
-    let mut pause = READ_AGAIN_FIRST;
-    loop {
-        let (reader, work) = (reader.clone(), work.clone());
-        let once = move || work(reader.lock().unwrap_or_else(PoisonError::into_inner).as_mut());
-        match tokio::task::spawn_blocking(once).await {
-            Ok(Err(error)) if error.may_pass() => tokio::time::sleep(pause).await,
-            Ok(result) => return result,
-            Err(panicked) => return Err(StoreError::Broken(panicked.to_string())),
-        }
-        pause = (pause * 2).min(READ_AGAIN_LAST);
     }
 }

@@ -9,23 +9,23 @@ use crate::writer::{QUEUE, Ticket};
 use tidegate_core::protocol::{Answer, Command, Refusal, Submit};
 use tidegate_store::{Found, Sought, StoreError};
 
-impl Errand {
-    /// Whether it only keeps or frees something: then it does not wait behind those who want more.
-    pub(super) fn is_urgent(&self) -> bool {
-        let frees = |command: &Command| {
-            matches!(
-                command,
-                Command::Finish(_)
-                    | Command::Heartbeat(_)
-                    | Command::Cancel(_)
-                    | Command::Join(_)
-                    | Command::Leave(_)
-                    | Command::Offer { .. }
-            )
-        };
-        self.commands.iter().all(frees)
-    }
+/// Whether commands only keep or free something: then they do not wait behind those that want more.
+pub(crate) fn is_urgent(commands: &[Command]) -> bool {
+    let frees = |command: &Command| {
+        matches!(
+            command,
+            Command::Finish(_)
+                | Command::Heartbeat(_)
+                | Command::Cancel(_)
+                | Command::Join(_)
+                | Command::Leave(_)
+                | Command::Offer { .. }
+        )
+    };
+    commands.iter().all(frees)
+}
 
+impl Errand {
     fn submits(&self) -> impl Iterator<Item = &Submit> {
         self.commands.iter().filter_map(|command| match command {
             Command::Submit(submit) => Some(submit),

@@ -18,6 +18,7 @@ pub use evaluate::{Evaluate, Prepared};
 pub use tidegate_wire::Definition;
 pub use upkeep::{KEEP_AT_LEAST, Retention};
 
+pub(crate) use errands::is_urgent;
 use letters::Newcomer;
 pub(crate) use request::ReplyTo;
 use request::{Errand, Request};
@@ -111,6 +112,10 @@ pub struct Engine {
     urgent: mpsc::UnboundedSender<Request>,
     entries: broadcast::Sender<Arc<Entry>>,
     outage: watch::Receiver<Option<StoreError>>,
+    /// The newest entry that is known to be durable, here or where another server leads.
+    reached: watch::Sender<Option<u64>>,
+    /// Other servers may lead.
+    is_shared: bool,
 }
 
 impl Engine {
@@ -125,7 +130,8 @@ impl Engine {
         let (urgent, requests) = mpsc::unbounded_channel();
         let (entries, _) = broadcast::channel(EVENTS_KEPT);
         let (outage_teller, outage) = watch::channel(None);
-        let engine = Engine { callers, urgent, entries, outage };
+        let (reached, is_shared) = (watch::Sender::new(None), settings.contact.is_some());
+        let engine = Engine { callers, urgent, entries, outage, reached, is_shared };
         work::Shell::start(&engine, settings, (errands, requests), (store, reader), evaluator, outage_teller);
         engine
     }
@@ -210,7 +216,7 @@ impl Engine {
     ) -> Result<oneshot::Receiver<request::Answers>, EngineError> {
         let (reply, answers) = oneshot::channel();
         let errand = Errand { commands, again, forward, reply };
-        if errand.is_urgent() {
+        if is_urgent(&errand.commands) {
             self.ask_for(Request::Errand(errand))?;
         } else {
             self.callers.send(errand).await.map_err(|_| EngineError::Ended)?;
@@ -305,9 +311,38 @@ impl Engine {
         answer.await.map_err(|_| EngineError::Ended)?
     }
 
+    /// Deletes a little of what ended before `before`, whichever server leads, and gives how many roots went. Ask again
+    /// until none does.
+    pub async fn prune(&self, before: Moment) -> Result<u64, EngineError> {
+        let (reply, gone) = oneshot::channel();
+        self.ask_for(Request::Prune { before, reply })?;
+        gone.await.map_err(|_| EngineError::Ended)?
+    }
+
     /// What becomes durable from now on, where this server leads.
     pub fn subscribe(&self) -> broadcast::Receiver<Arc<Entry>> {
         self.entries.subscribe()
+    }
+
+    /// The newest entry that is known to be durable, whoever leads. Nothing as long as nobody is known to.
+    pub(crate) fn reached(&self) -> watch::Receiver<Option<u64>> {
+        self.reached.subscribe()
+    }
+
+    /// Whether other servers may lead.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.is_shared
+    }
+
+    /// This entry is durable. What comes late changes nothing.
+    pub(crate) fn reach(&self, sequence: u64) {
+        self.reached.send_if_modified(|reached| {
+            let is_news = reached.is_none_or(|reached| reached < sequence);
+            if is_news {
+                *reached = Some(sequence);
+            }
+            is_news
+        });
     }
 
     /// Attempts for this start of the worker of this name go here.

@@ -47,6 +47,11 @@ pub(super) enum Request {
     Forwarded(Name, Delivery),
     /// Letters were made into submissions, or have a flaw.
     Post(Vec<Newcomer>),
+    /// A slice of what ended before a time is to go.
+    Prune {
+        before: Moment,
+        reply: oneshot::Sender<Result<u64, EngineError>>,
+    },
     /// Something may have come to the store.
     Hint,
     /// Everything that was to be aborted has ended.

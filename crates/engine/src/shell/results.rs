@@ -1,7 +1,6 @@
 //! Who wants to know how a run ends, and what is asked without changing anything.
 
 use super::EngineError;
-use super::effects::{Reader, read};
 use super::request::{Request, Watcher};
 use super::work::Shell;
 use std::collections::BTreeMap;
@@ -69,9 +68,9 @@ impl Shell {
     }
 
     fn find_stored(&self, sought: Sought, reply: ReplySender) {
-        let reader: Reader = self.reader.clone();
+        let reader = self.reader.clone();
         tokio::spawn(async move {
-            let found = read(reader, move |store| store.find(std::slice::from_ref(&sought))).await;
+            let found = reader.read(move |store| store.find(std::slice::from_ref(&sought))).await;
             let found =
                 found.map(|found| found.into_iter().flatten().next().map(|found| (found.node, found.id)));
             let _ = reply.send(found.map(Reply::Found).map_err(EngineError::Outage));
@@ -96,7 +95,7 @@ impl Shell {
         let (reader, engine) = (self.reader.clone(), self.engine.clone());
         tokio::spawn(async move {
             let Watcher { id, reply } = watcher;
-            match read(reader, move |store| result(store, id)).await {
+            match reader.read(move |store| result(store, id)).await {
                 Ok(Stored::Open) => {
                     tokio::time::sleep(LOOK_AGAIN).await;
                     let query = Query::Result(id);

@@ -1,12 +1,13 @@
 //! The thread that owns the store: one job after the other, in the order they were given.
 
+use super::EngineError;
 use super::letters::Newcomer;
 use super::request::Errand;
 use crate::server::{Input, Output};
 use tidegate_core::ids::Name;
 use tidegate_core::time::Moment;
 use tidegate_store::{Contact, Found, Leader, Letter, Sought, Store, StoreError};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
 pub(super) enum Job {
     /// What the server wants of the store.
@@ -24,6 +25,8 @@ pub(super) enum Job {
     Prune {
         before: Moment,
         most: u32,
+        /// Who wants to know how many went; otherwise it is upkeep.
+        asked: Option<oneshot::Sender<Result<u64, EngineError>>>,
     },
 }
 
@@ -82,7 +85,12 @@ fn carry_out(name: &Name, store: &mut dyn Store, job: Job) -> Option<Done> {
             let _ = store.set_aside(letter, &why);
             None
         }
-        Job::Prune { before, most } => Some(Done::Pruned(store.prune(before, most))),
+        Job::Prune { before, most, asked: None } => Some(Done::Pruned(store.prune(before, most))),
+        Job::Prune { before, most, asked: Some(reply) } => {
+            // Whoever asked may have gone away meanwhile.
+            let _ = reply.send(store.prune(before, most).map_err(EngineError::Outage));
+            None
+        }
     }
 }
 

@@ -1,10 +1,12 @@
-//! Retention: what ended long ago is deleted, a little at a time, by whoever leads.
+//! Retention: what ended long ago is deleted, a little at a time, by whoever leads or is asked to.
 
+use super::EngineError;
 use super::store_thread::Job;
 use super::work::Shell;
 use std::time::{Duration, Instant};
-use tidegate_core::time::Span;
+use tidegate_core::time::{Moment, Span};
 use tidegate_store::StoreError;
+use tokio::sync::oneshot;
 
 /// How often what is old is looked for, and how soon again while there is more.
 const EVERY: Duration = Duration::from_secs(60);
@@ -40,7 +42,12 @@ impl Shell {
         // Until the answer comes.
         self.prune_at = None;
         let before = self.engine_now() - span.max(KEEP_AT_LEAST);
-        let _ = self.store_jobs.send(Job::Prune { before, most: SLICE });
+        let _ = self.store_jobs.send(Job::Prune { before, most: SLICE, asked: None });
+    }
+
+    /// Somebody's wish: a slice, whoever leads.
+    pub(super) fn prune_for(&self, before: Moment, reply: oneshot::Sender<Result<u64, EngineError>>) {
+        let _ = self.store_jobs.send(Job::Prune { before, most: SLICE, asked: Some(reply) });
     }
 
     pub(super) fn pruned(&mut self, pruned: Result<u64, StoreError>) {

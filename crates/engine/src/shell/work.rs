@@ -1,20 +1,21 @@
 //! The task that steps the server: requests and the store's answers in, what is to be done out.
 
 use super::clock::{Alarm, LocalClock};
-use super::effects::Reader;
+use super::effects::Parcel;
 use super::letters::Letters;
 use super::request::{Collected, Errand, Request, Waiter};
 use super::results::Watchers;
 use super::store_thread::{Done, Job, Lookups, store_thread};
 use super::{Deliver, Engine, EngineError, Evaluate, Retention, Settings};
 use crate::cluster::Upstream;
+use crate::reader::Reader;
 use crate::server::{Input, Output, Server};
 use crate::writer::Ticket;
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tidegate_core::ids::Name;
-use tidegate_core::protocol::Command;
+use tidegate_core::protocol::{Command, Payload};
 use tidegate_core::time::Moment;
 use tidegate_store::{Contact, Reads, Sought, Store, StoreError};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -43,6 +44,8 @@ pub(super) struct Shell {
     pub(super) next_errand: u64,
     /// Which start of each worker is attached, and where to reach it.
     pub(super) workers: BTreeMap<Name, (u64, Deliver)>,
+    /// Attempts for workers that are not attached yet.
+    pub(super) parcels: BTreeMap<Name, Vec<(Parcel, Payload)>>,
     pub(super) watchers: Watchers,
     pub(super) letters: Letters,
     pub(super) reader: Reader,
@@ -86,9 +89,10 @@ impl Shell {
             errands: HashMap::default(),
             next_errand: 0,
             workers: BTreeMap::new(),
+            parcels: BTreeMap::new(),
             watchers: Watchers::default(),
             letters: Letters::default(),
-            reader: Arc::new(Mutex::new(reader)),
+            reader: Reader::new(reader),
             evaluator,
             outage,
             retention,
@@ -106,12 +110,13 @@ impl Shell {
         let mut alarm = Alarm::new();
         while !self.has_ended() {
             let wake = self.next_wake();
-            let has_room = self.server.waiting() < BUSY;
+            let has_room = self.has_room();
             tokio::select! {
                 biased;
                 Some(done) = self.store_results.recv() => self.store_did(done),
                 Some(request) = self.requests.recv() => self.take_requests(request),
                 Some(errand) = self.callers.recv(), if has_room => self.take_errands(errand),
+                () = self.upstream.freed(), if !has_room => {}
                 () = alarm.reach(wake) => self.tick(),
             }
         }
@@ -184,11 +189,16 @@ impl Shell {
 
     fn take_errands(&mut self, first: Errand) {
         self.run_errand(first);
-        while self.server.waiting() < BUSY {
+        while self.has_room() {
             let Ok(errand) = self.callers.try_recv() else { break };
             self.run_errand(errand);
         }
         self.tick();
+    }
+
+    /// Whether callers may hand over more, to the writer here or to that of another server.
+    fn has_room(&self) -> bool {
+        self.server.waiting() < BUSY && self.upstream.has_room()
     }
 
     fn take_request(&mut self, request: Request) {
@@ -199,15 +209,13 @@ impl Shell {
                 self.forward_query(query, reply);
             }
             Request::Query { query, reply, .. } => self.answer_query(query, reply),
-            Request::Attach { worker, incarnation, deliver } => {
-                self.upstream.attach(&worker, incarnation);
-                self.workers.insert(worker, (incarnation, deliver));
-            }
+            Request::Attach { worker, incarnation, deliver } => self.attach(worker, incarnation, deliver),
             Request::Reports(finished) => self.take_reports(finished),
             Request::Evaluated(command) => self.take(Waiter::Nobody, command),
             Request::HandOver(parcel, order) => self.hand_over(parcel, order),
             Request::Forwarded(worker, delivery) => self.tell(&worker, delivery),
             Request::Post(newcomers) => self.look_up_keys(newcomers),
+            Request::Prune { before, reply } => self.prune_for(before, reply),
             Request::Hint => self.look_for_letters(Instant::now(), true),
             Request::Aborted => self.handle(Input::Aborted),
             Request::ShutDown(told) => self.shut_down(told),
@@ -241,6 +249,9 @@ impl Shell {
 
     pub(super) fn handle(&mut self, input: Input) {
         let led = self.server.leads();
+        if let Input::Loaded(Ok(loaded)) = &input {
+            self.engine.reach(loaded.sequence);
+        }
         let mut outputs = Vec::new();
         self.server.handle(input, self.clock.now(), &mut outputs);
         // Told first, so that whoever is turned away because of it finds it told.
@@ -262,6 +273,7 @@ impl Shell {
     /// What was begun for a lead that is over is not gone on with.
     fn role_changed(&mut self) {
         self.letters = Letters::default();
+        self.parcels.clear();
         self.prune_at = Some(Instant::now());
         if self.server.leads() {
             self.upstream.disconnect();
@@ -276,8 +288,11 @@ impl Shell {
             Output::Answer { ticket, answer } => self.answer(ticket, answer),
             Output::Written(entry) => {
                 self.tell_watchers(&entry);
+                let sequence = entry.sequence;
                 // Nobody may be listening.
                 let _ = self.engine.entries.send(entry);
+                // After the entry itself, so that who has heard it here need not look for it.
+                self.engine.reach(sequence);
             }
             Output::Effect(effect) => self.effect(effect),
             Output::Abort(leases) => self.abort(&leases),

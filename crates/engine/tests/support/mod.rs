@@ -1,6 +1,9 @@
 //! What several tests of the engine need: a worker named `worker` that knows the function `mail`, and no templates.
 #![allow(dead_code, reason = "each test uses a part of it")]
 
+pub mod disk;
+
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use tidegate_core::Asked;
 use tidegate_core::admission::{Skills, SlotCounts};
@@ -8,8 +11,8 @@ use tidegate_core::ids::{Name, NodeId, RunId};
 use tidegate_core::protocol::{
     Answer, Command, Evaluation, Finish, Join, Lease, Outcome, Payload, Submission, Submit,
 };
-use tidegate_engine::{Definition, Delivery, Engine, Evaluate, Prepared, Settings};
-use tidegate_store::{MemoryStore, Reads, StoreError};
+use tidegate_engine::{Definition, Delivery, Engine, Evaluate, Listener, Prepared, Settings};
+use tidegate_store::{MemoryStore, Reads, Store, StoreError};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 pub struct NoTemplates;
@@ -29,6 +32,16 @@ impl Evaluate for NoTemplates {
 
 pub fn engine(settings: Settings, store: &MemoryStore) -> Engine {
     Engine::start(settings, Box::new(store.handle()), Box::new(store.handle()), Arc::new(NoTemplates))
+}
+
+/// One of several servers that share a store, which is owned through `owner`.
+pub async fn server(name: &str, owner: impl Store + 'static, store: &MemoryStore) -> Engine {
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let listener = Listener::bind(address, None).await.unwrap();
+    let settings = Settings { contact: Some(listener.contact().clone()), ..Settings::new(name) };
+    let engine = Engine::start(settings, Box::new(owner), Box::new(store.handle()), Arc::new(NoTemplates));
+    listener.serve(engine.clone());
+    engine
 }
 
 pub fn worker() -> Name {

@@ -236,6 +236,10 @@ impl Reads for MemoryStore {
         Ok(self.shared().entries(after, most))
     }
 
+    fn last(&mut self) -> Result<u64, StoreError> {
+        Ok(self.shared().tables.head.sequence)
+    }
+
     fn reach(&mut self, sequence: u64, _patience: Duration) -> Result<bool, StoreError> {
         Ok(self.shared().tables.head.sequence >= sequence)
     }

@@ -210,6 +210,13 @@ pub fn entries(
     })
 }
 
+pub fn last(session: &mut Session) -> Result<u64, StoreError> {
+    session.call(PATIENCE, async |client| {
+        let row = client.query_typed_one(sql!("journal_last"), &[]).await?;
+        Ok(row.try_get::<_, Option<i64>>(0)?.map_or(0, unsigned))
+    })
+}
+
 /// Waits until the tables, or what this process remembers, hold an entry.
 pub fn reach(
     session: &mut Session,

@@ -46,6 +46,10 @@ impl Reads for PostgresReader {
         read::entries(&mut self.session, after, most)
     }
 
+    fn last(&mut self) -> Result<u64, StoreError> {
+        read::last(&mut self.session)
+    }
+
     fn reach(&mut self, sequence: u64, patience: Duration) -> Result<bool, StoreError> {
         read::reach(&mut self.session, &self.overlay, sequence, patience)
     }

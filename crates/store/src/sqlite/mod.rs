@@ -7,6 +7,7 @@
 
 mod apply;
 mod attempts;
+mod backup;
 mod columns;
 mod fault;
 mod load;
@@ -18,6 +19,7 @@ mod reader;
 #[cfg(test)]
 mod tests;
 
+pub use backup::BackupError;
 pub use reader::SqliteReader;
 
 use crate::contract::{
@@ -78,14 +80,15 @@ impl SqliteStore {
         connection.execute(sql!("letter_add"), (id.to_string(), content)).map(drop).map_err(fault::said)
     }
 
-    /// Copies a store as it is at one moment, while whoever owns it goes on. A file that is there already is left alone.
-    pub fn backup(path: impl AsRef<Path>, to: impl AsRef<Path>) -> Result<(), StoreError> {
-        let to = to.as_ref();
-        if to.exists() {
-            return Err(StoreError::Unusable(format!("{} is there already", to.display())));
-        }
-        let connection = open::reader(path.as_ref())?;
-        connection.execute(sql!("backup"), [to.to_string_lossy()]).map(drop).map_err(fault::said)
+    /// Copies a store as it is at one moment, while whoever owns it goes on. A file that is there already is left alone,
+    /// unless it is to be replaced.
+    pub fn backup(path: impl AsRef<Path>, to: impl AsRef<Path>, replace: bool) -> Result<(), BackupError> {
+        backup::backup(path.as_ref(), to.as_ref(), replace)
+    }
+
+    /// How many roots [`Store::prune`] would delete, whether or not somebody owns the store.
+    pub fn count_prunable(path: impl AsRef<Path>, before: Moment) -> Result<u64, StoreError> {
+        prune::count(&open::reader(path.as_ref())?, before, wall_clock()).map_err(fault::said)
     }
 
     /// Works on the file, unless the connection is closed, and closes it if it cannot be trusted afterwards.
@@ -195,6 +198,10 @@ impl Reads for SqliteStore {
 
     fn entries(&mut self, after: u64, most: usize) -> Result<Option<Vec<Arc<Entry>>>, StoreError> {
         self.with(|connection| load::entries(connection, after, most))
+    }
+
+    fn last(&mut self) -> Result<u64, StoreError> {
+        self.with(|connection| load::sequence(connection))
     }
 
     fn reach(&mut self, sequence: u64, _patience: Duration) -> Result<bool, StoreError> {

@@ -24,6 +24,11 @@ pub fn prune(connection: &mut Connection, before: Moment, most: u32, clock: Mome
     transaction.commit().map(|()| gone)
 }
 
+pub fn count(connection: &Connection, before: Moment, clock: Moment) -> rusqlite::Result<u64> {
+    let columns = (before.0, (clock - KEYS_STAY).0);
+    connection.query_row(sql!("prune_count"), columns, |row| row.get(0)).map(unsigned)
+}
+
 /// Gives the number of rows.
 fn remove_tree(connection: &Connection, root: u64) -> rusqlite::Result<i64> {
     let read = |row: &Row| Ok((row.get(0)?, row.get(1)?));

@@ -47,6 +47,10 @@ impl Reads for SqliteReader {
         load::entries(&mut self.connection, after, most).map_err(said)
     }
 
+    fn last(&mut self) -> Result<u64, StoreError> {
+        load::sequence(&self.connection).map_err(said)
+    }
+
     /// Every look is at the last commit, so there is nothing to wait for.
     fn reach(&mut self, sequence: u64, _patience: Duration) -> Result<bool, StoreError> {
         load::sequence(&self.connection).map(|last| last >= sequence).map_err(said)

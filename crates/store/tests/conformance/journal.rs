@@ -43,7 +43,9 @@ pub fn old_entries_are_kept_for_a_while<B: Backend>() {
 
 pub fn an_entry_is_reached_once_it_is_there<B: Backend>() {
     let mut ledger = Ledger::<B>::open();
+    assert_eq!(ledger.store.last().unwrap(), 0);
     ledger.write([add(job())]);
+    assert_eq!(ledger.store.last().unwrap(), 1);
     assert!(ledger.store.reach(0, Duration::ZERO).unwrap());
     assert!(ledger.store.reach(1, Duration::from_secs(10)).unwrap());
     assert!(!ledger.store.reach(2, Duration::from_millis(1)).unwrap());

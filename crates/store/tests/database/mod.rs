@@ -2,6 +2,8 @@
 //! of this that it needs.
 #![allow(dead_code)]
 
+pub mod server;
+
 use std::sync::atomic::{AtomicU32, Ordering};
 use tokio::runtime::{Builder, Runtime};
 use tokio_postgres::{Client, NoTls, SimpleQueryMessage};

@@ -4,7 +4,7 @@
 #![allow(dead_code)]
 
 #[path = "../../../store/tests/database/mod.rs"]
-mod database;
+pub mod database;
 
 pub use database::{Database, Route};
 

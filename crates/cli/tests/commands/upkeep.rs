@@ -1,0 +1,83 @@
+//! `tidegate prune` and `tidegate backup`, from the outside.
+
+use crate::support::{Test, golden};
+
+const FLOW: &str = "flow: quick\nsteps: { one: { run: [echo] } }\n";
+
+fn after_two_runs() -> Test {
+    let test = Test::new().file("quick.yaml", FLOW).args(["run", "quick.yaml", "-q"]);
+    test.run();
+    test.run();
+    test
+}
+
+#[test]
+fn what_ended_long_ago_goes_and_a_dry_run_only_counts() {
+    let mut said = String::new();
+    let mut test = after_two_runs();
+    for args in [
+        &["prune", "--older-than", "30d"][..],
+        &["prune", "--older-than", "0s", "--dry-run"],
+        &["prune", "--older-than", "0s", "-q"],
+        &["prune", "--older-than", "0s", "--dry-run"],
+    ] {
+        test = test.args(args.iter().copied());
+        let outcome = test.run();
+        assert_eq!(outcome.stdout, "");
+        said += &outcome.stderr;
+    }
+    golden("prune", &said);
+}
+
+#[test]
+fn what_cannot_be_pruned_is_said() {
+    let test = Test::new().args(["prune", "--older-than", "30d"]).status(3);
+    golden("prune-no-store", &test.run().stderr);
+    let test = test.args(["prune", "--older-than", "soon"]).status(2);
+    assert!(test.run().stderr.contains("write it as 30d, 12h or 90m"));
+    let test = test.args(["prune"]).status(2);
+    assert!(test.run().stderr.contains("--older-than"));
+}
+
+#[test]
+fn a_store_under_a_run_is_copied_and_counted_but_not_pruned() {
+    let flow = "flow: held\nsteps: { one: { run: [cat, gate] } }\n";
+    let test = Test::new().file("held.yaml", flow).args(["run", "held.yaml"]);
+    let gate = test.pipe("gate");
+    let mut run = test.start();
+    run.until("one");
+
+    let test = test.args(["prune", "--older-than", "30d"]).status(5);
+    golden("prune-in-use", &test.run().stderr);
+    let test = test.args(["prune", "--older-than", "30d", "--dry-run"]);
+    test.run();
+    let test = test.args(["backup", "copy.db"]);
+    golden("backup", &test.run().stderr);
+    gate.release();
+    run.finish();
+
+    let test = test.args(["why", "--store", "copy.db"]);
+    test.run();
+    let test = test.args(["run", "--resume", "--store", "copy.db"]);
+    let again = test.start();
+    gate.release();
+    assert!(again.finish().contains("succeeded"), "the copy is a store");
+}
+
+#[test]
+fn a_file_is_replaced_only_if_told_to() {
+    let test = after_two_runs().file("copy.db", "precious").args(["backup", "copy.db"]).status(4);
+    golden("backup-exists", &test.run().stderr);
+    assert_eq!(std::fs::read(test.path("copy.db")).unwrap(), b"precious");
+    let test = test.args(["backup", "copy.db", "--force", "-q"]);
+    assert_eq!(test.run().stderr, "");
+    let test = test.args(["why", "--store", "copy.db"]);
+    assert_eq!(test.run().stderr, "nothing waits\n");
+
+    let test = test.args(["backup", ".tidegate/state.db", "--force"]).status(4);
+    golden("backup-itself", &test.run().stderr);
+    let test = test.args(["backup", "no/such/copy.db"]).status(5);
+    golden("backup-not-written", &test.run().stderr);
+    let test = test.args(["backup", "copy.db", "--store", "none.db"]).status(3);
+    golden("backup-no-store", &test.run().stderr);
+}
