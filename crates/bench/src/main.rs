@@ -4,7 +4,7 @@ use anyhow::{Context, Result};
 use clap::Parser;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use tidegate_bench::report::table;
+use tidegate_bench::report::{Outcome, table};
 use tidegate_bench::scenarios::million::{APART, measure_here};
 use tidegate_bench::scenarios::{SCENARIOS, Scale, run};
 
@@ -78,5 +78,8 @@ fn measure(arguments: &Arguments) -> Result<()> {
         true => findings.iter().for_each(|finding| println!("{}", finding.json())),
         false => print!("{}", table(&findings)),
     }
+    // A figure that falls short is a figure; a promise that was broken is an error.
+    let broken = findings.iter().filter(|finding| finding.outcome() == Outcome::DoesNotCount).count();
+    anyhow::ensure!(broken == 0, "{broken} of {} figures do not count", findings.len());
     Ok(())
 }

@@ -26,7 +26,7 @@ pub struct Asked {
 }
 
 /// The definition that a step names.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum Called {
     Action(Arc<Action>),
     Flow(Arc<Flow>),

@@ -6,7 +6,7 @@ use crate::classes::Classes;
 use crate::ended_ids::EndedIds;
 use crate::ids::{Epoch, Name, NodeId, RunId, TaskId};
 use crate::lines::ActionLine;
-use crate::model::{Action, Flow};
+use crate::model::{Action, EXPAND_SLICE, Flow};
 use crate::nodes::{Node, Run, Step, Work};
 use crate::open::Open;
 use crate::planted::Planted;
@@ -42,6 +42,8 @@ pub struct Core {
     pub(crate) override_ends: BTreeSet<(Moment, LimitKey)>,
     /// Runs and loops with more to do than one command may.
     pub(crate) busy: BTreeSet<NodeId>,
+    /// Items of a loop that are expanded together.
+    pub(crate) slice: u32,
     /// The next number for a node or a place in line.
     pub(crate) next: u64,
     pub(crate) incarnation: u32,
@@ -60,7 +62,18 @@ impl Core {
     }
 
     pub fn with_rules(incarnation: u32, rules: Rules) -> Self {
-        Core { admission: Admission::new(rules), incarnation, next: 1, ..Core::default() }
+        Core {
+            admission: Admission::new(rules),
+            incarnation,
+            next: 1,
+            slice: EXPAND_SLICE,
+            ..Core::default()
+        }
+    }
+
+    /// Expands so many items of a loop at a time. Tests want few, so that it happens often.
+    pub fn expanding_by(self, items: u32) -> Self {
+        Core { slice: items, ..self }
     }
 
     #[cfg(feature = "planted-bugs")]

@@ -110,7 +110,7 @@ impl Digest {
         self.number(u64::from(items.ended.cancelled));
         self.stop(items.stop);
         self.text_or_nothing(items.error.as_deref());
-        self.number(items.segments.values().map(|segment| u64::from(segment.unstarted)).sum());
+        self.number(u64::from(items.unstarted()));
         for (&index, item) in &items.items {
             self.number(u64::from(index));
             self.name(item.key.as_ref());

@@ -352,7 +352,7 @@ impl Core {
                     }
                     self.busy.insert(node);
                 }
-                Kind::Loop(items) if items.expanded < items.count => self.ask_for_items(node),
+                Kind::Loop(_) => self.expand_on(node),
                 Kind::Wait { until } => self.timers.set(*until, TaskId::node(node), Alarm::Due),
                 _ => {}
             },

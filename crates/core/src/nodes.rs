@@ -3,6 +3,8 @@
 use crate::admission::ClassId;
 use crate::catalog::Plan;
 use crate::ids::{Epoch, Name, NodeId, RunId, TaskId};
+use crate::model::EXPAND_SLICE;
+use crate::progress::resident;
 use crate::protocol::{Idempotency, Payload, Stop, Tally};
 use crate::state::State;
 use crate::time::{Moment, Span};
@@ -235,6 +237,8 @@ pub(crate) struct Loop {
     /// Stretches of items that have never started, by their first index.
     pub segments: BTreeMap<u32, Segment>,
     pub items: BTreeMap<u32, Item>,
+    /// What items that have not ended are to do, of as many as there is room for. The others' is in the store.
+    pub orders: BTreeMap<u32, Payload>,
     pub ended: LoopTally,
     pub stop: Option<Stop>,
     /// Why its items could not be rendered.
@@ -283,7 +287,22 @@ impl LoopTally {
     }
 }
 
+/// Orders of one loop that are kept in memory.
+const ORDERS: usize = 4 * EXPAND_SLICE as usize;
+
 impl Loop {
+    /// Items that are expanded and have never started.
+    pub fn unstarted(&self) -> u32 {
+        self.segments.values().map(|segment| segment.unstarted).sum()
+    }
+
+    /// Keeps what these items are to do, if there is room.
+    pub fn keep_orders<'a>(&mut self, from: u32, orders: impl Iterator<Item = Option<&'a Payload>>) {
+        let room = ORDERS.saturating_sub(self.orders.len());
+        let kept = (from..).zip(orders).filter_map(|(index, order)| Some((index, resident(order?)?)));
+        self.orders.extend(kept.take(room));
+    }
+
     pub fn segment_of(&self, index: u32) -> Option<&Segment> {
         self.segments
             .range(..=index)

@@ -246,6 +246,7 @@ impl Core {
             Node::Job(job) => job.order.clone(),
             Node::Step(step) => match &step.kind {
                 Kind::Plain { order, .. } => order.clone(),
+                Kind::Loop(items) => items.orders.get(&task.index()?).cloned(),
                 _ => None,
             },
             Node::Run(_) => None,

@@ -281,6 +281,8 @@ impl Server {
                 out.extend(next.map(Output::Commit));
             }
             Ok(Commit::Foreign | Commit::Deposed) => self.step_down(out),
+            // It keeps callers waiting, and is no outage.
+            Ok(Commit::Later) => self.repeat_at = Some(local),
             // Ask again, do not guess.
             Err(error @ StoreError::Unknown(_)) => {
                 self.repeat_at = Some(local + ASK_AGAIN);

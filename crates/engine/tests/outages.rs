@@ -11,7 +11,7 @@ use tidegate_core::ids::{Name, RunId};
 use tidegate_core::protocol::{Answer, Command, Evaluation, Payload, Snapshot, Submission, Submit};
 use tidegate_core::time::{Moment, Span};
 use tidegate_engine::{Definition, Engine, EngineError, Evaluate, Input, Output, Prepared, Server, Settings};
-use tidegate_store::{Loaded, Reads, Store, StoreError, Term};
+use tidegate_store::{Commit, Loaded, Reads, Store, StoreError, Term};
 
 fn submit(id: u128) -> Command {
     let what = Submission::Job { action: Name::new("mail"), key: None, order: Payload::null() };
@@ -115,6 +115,29 @@ fn room_for_the_lead_alone_does_not_end_an_outage() {
     assert_eq!(driven.server.outage(), Some(&full()), "and has nothing to show for it yet");
     driven.submit(2);
     assert_eq!(driven.server.outage(), None);
+}
+
+#[test]
+fn a_store_that_has_too_much_to_do_keeps_callers_waiting_and_is_no_outage() {
+    let mut server = Server::new("engine".into());
+    let term = Term { term: 1, clock: Moment(5), alone: false, clean: true };
+    let mut handle = |input| {
+        let mut outputs = Vec::new();
+        server.handle(input, Moment(100), &mut outputs);
+        let committed = |output: &Output| matches!(output, Output::Commit(_));
+        let answered = |output: &Output| matches!(output, Output::Answer { answer: Some(_), .. });
+        let found = (outputs.iter().any(committed), outputs.iter().any(answered));
+        (found, server.outage().cloned())
+    };
+    handle(Input::Led(Ok(Some(term))));
+    handle(Input::Loaded(Ok(Loaded::default())));
+    handle(Input::Command { ticket: 1, command: submit(1) });
+    assert_eq!(handle(Input::Tick), ((true, false), None));
+    for _ in 0..3 {
+        let later = handle(Input::Committed(Ok(Commit::Later)));
+        assert_eq!(later, ((true, false), None), "the same is asked for again, and nobody is told anything");
+    }
+    assert_eq!(handle(Input::Committed(Ok(Commit::Done))), ((false, true), None));
 }
 
 #[test]

@@ -41,6 +41,8 @@ pub enum Commit {
     Foreign,
     /// Somebody else leads.
     Deposed,
+    /// It was not even tried: the store has too much to do with what it took before.
+    Later,
 }
 
 /// A leadership: the right to commit, until somebody takes it over.

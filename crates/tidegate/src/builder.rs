@@ -84,7 +84,7 @@ impl Builder {
             false => None,
         };
         settings.contact = listener.as_ref().map(|listener| listener.contact().clone());
-        let engine = Engine::start(settings, owner, reads, Arc::new(Evaluator));
+        let engine = Engine::start(settings, owner, reads, Arc::new(Evaluator::default()));
         listener.into_iter().for_each(|listener| listener.serve(engine.clone()));
         Tidegate::start(engine, reader, place, name).await
     }

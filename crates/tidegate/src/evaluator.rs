@@ -1,8 +1,11 @@
 //! Answers the core's questions: loads what a template refers to, and lets the language render it.
 
+mod loops;
+
+use loops::{List, Loops, Progress};
 use serde_json::{Value as Json, json};
 use std::collections::BTreeMap;
-use tidegate_core::ids::{Name, TaskId};
+use tidegate_core::ids::{Name, NodeId, TaskId};
 use tidegate_core::model::{Action, ActionWork};
 use tidegate_core::protocol::{Evaluation, Payload, Question, Rendered, Submission};
 use tidegate_core::state::State;
@@ -10,58 +13,71 @@ use tidegate_core::time::Moment;
 use tidegate_core::{Asked, Called};
 use tidegate_engine::{Definition, Evaluate, Prepared};
 use tidegate_flow::evaluate::{
-    Callee, Part, Scope, StepResult, evaluate_items, evaluate_job, evaluate_outputs, evaluate_step,
-    steps_needed,
+    Callee, Items, Part, Scope, StepResult, evaluate_job, evaluate_outputs, evaluate_step, steps_needed,
 };
 use tidegate_flow::submit::submission;
 use tidegate_store::{Ended, Reads, StoreError};
 use tidegate_worker::order::call;
 
-pub(crate) struct Evaluator;
+#[derive(Default)]
+pub(crate) struct Evaluator {
+    loops: Loops,
+}
 
 impl Evaluate for Evaluator {
     fn evaluate(&self, asked: &Asked, store: &mut dyn Reads) -> Result<Evaluation, StoreError> {
         let step = asked.step.unwrap_or(0) as usize;
-        let part = match asked.question {
-            Question::Step { .. } => Part::Step(step),
-            Question::Items { .. } => Part::Items(step),
-            Question::Outputs { .. } => Part::Outputs,
-        };
-        let scope = scope(asked, part, store)?;
         Ok(match asked.question {
-            Question::Step { .. } => evaluate_step(&asked.flow, step, &scope),
-            Question::Items { step: node, from, to } => {
-                let list = json(store.payload(TaskId::node(node))?.as_ref());
-                let items = list.as_array().map_or(&[][..], Vec::as_slice);
-                match items.get(from as usize..to as usize) {
-                    Some(items) => evaluate_items(&asked.flow, step, &scope, from, items),
-                    None => Evaluation::Failed { error: format!("the list has no items {from} to {to}") },
-                }
+            Question::Step { .. } => {
+                evaluate_step(&asked.flow, step, &scope(asked, Part::Step(step), store)?)
             }
-            Question::Outputs { .. } => evaluate_outputs(&asked.flow, &scope),
+            Question::Items { step: node, from, to } => {
+                let mut progress = match self.loops.take(node, from, asked.callee.as_ref()) {
+                    Some(progress) => progress,
+                    None => begin(asked, node, step, store)?,
+                };
+                let Some(items) = progress.list.read(from, to) else {
+                    return Ok(Evaluation::Failed { error: format!("the list has no items {from} to {to}") });
+                };
+                let evaluation = progress.items.evaluate(&asked.flow, step, from, &items);
+                self.loops.put(progress);
+                evaluation
+            }
+            Question::Outputs { .. } => evaluate_outputs(&asked.flow, &scope(asked, Part::Outputs, store)?),
         })
     }
 
     fn prepare(&self, name: &Name, definition: &Definition, input: &Payload) -> Result<Prepared, String> {
-        let given = || json(Some(input));
-        match definition {
-            Definition::Flow(flow) => {
-                let ready = submission(flow, given()).map_err(|refused| refused.to_string())?;
-                let inputs = Payload::new(ready.inputs.to_string());
-                let what = Submission::Run { flow: flow.name.clone(), key: ready.key, inputs };
-                Ok(Prepared { what, tags: ready.tags })
-            }
-            // Nothing is to be checked or rendered, so the input is not even read.
-            Definition::Action(action) if takes_anything(action) => {
-                Ok(Prepared::job(name, None, call(name, input)))
-            }
-            Definition::Action(action) => {
-                let Rendered { order, key } = evaluate_job(action, given())?;
-                Ok(Prepared::job(name, key, order))
-            }
-            Definition::Unknown => Ok(Prepared::job(name, None, call(name, input))),
-        }
+        prepare(name, definition, input)
     }
+}
+
+/// What is to be submitted for a name and its input. The error is a sentence.
+pub(crate) fn prepare(name: &Name, definition: &Definition, input: &Payload) -> Result<Prepared, String> {
+    let given = || json(Some(input));
+    match definition {
+        Definition::Flow(flow) => {
+            let ready = submission(flow, given()).map_err(|refused| refused.to_string())?;
+            let inputs = Payload::new(ready.inputs.to_string());
+            let what = Submission::Run { flow: flow.name.clone(), key: ready.key, inputs };
+            Ok(Prepared { what, tags: ready.tags })
+        }
+        // Nothing is to be checked or rendered, so the input is not even read.
+        Definition::Action(action) if takes_anything(action) => {
+            Ok(Prepared::job(name, None, call(name, input)))
+        }
+        Definition::Action(action) => {
+            let Rendered { order, key } = evaluate_job(action, given())?;
+            Ok(Prepared::job(name, key, order))
+        }
+        Definition::Unknown => Ok(Prepared::job(name, None, call(name, input))),
+    }
+}
+
+fn begin(asked: &Asked, node: NodeId, step: usize, store: &mut dyn Reads) -> Result<Progress, StoreError> {
+    let items = Items::new(&scope(asked, Part::Items(step), store)?);
+    let list = store.payload(TaskId::node(node))?.unwrap_or_else(Payload::null);
+    Ok(Progress { step: node, callee: asked.callee.clone(), items, list: List::new(list) })
 }
 
 fn takes_anything(action: &Action) -> bool {

@@ -45,10 +45,13 @@ pub fn hire(engine: &Engine, settings: Settings) -> Hired {
 /// Reports, of which there are many, go straight to the engine; with the rest somebody waits for answers.
 fn say(engine: Engine, worker: Name, rest: mpsc::UnboundedSender<ToEngine>) -> impl Fn(ToEngine) + Send {
     move |message| match message {
-        ToEngine::Report { lease, outcome } => {
-            // A worker that hands back is about to leave: it must not get the same thing again.
-            let offer = (outcome == Outcome::HandedBack).then(SlotCounts::default);
-            engine.report(vec![Finish { worker: worker.clone(), lease, outcome, offer }]);
+        ToEngine::Reports(reports) => {
+            let finish = |(lease, outcome)| {
+                // A worker that hands back is about to leave: it must not get the same thing again.
+                let offer = (outcome == Outcome::HandedBack).then(SlotCounts::default);
+                Finish { worker: worker.clone(), lease, outcome, offer }
+            };
+            engine.report(reports.into_iter().map(finish).collect());
         }
         // An engine that has ended tells the worker by itself.
         message => drop(rest.send(message)),
@@ -112,7 +115,7 @@ impl Forward {
                     tokio::spawn(async move { forward.heartbeat(heartbeat, sent).await });
                 }
                 // It does not come this way.
-                ToEngine::Report { .. } => {}
+                ToEngine::Reports(_) => {}
             }
         }
     }

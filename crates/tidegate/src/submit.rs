@@ -4,7 +4,7 @@
 //! and is still accepted once.
 
 use crate::error::Error;
-use crate::evaluator::Evaluator;
+use crate::evaluator::prepare;
 use crate::run::Run;
 use crate::store::wall_clock;
 use crate::tidegate::Tidegate;
@@ -17,7 +17,7 @@ use tidegate_core::ids::{Name, RunId};
 use tidegate_core::model::PRIORITIES;
 use tidegate_core::protocol::{self, Answer, Payload};
 use tidegate_core::time::Moment;
-use tidegate_engine::{Definition, Engine, Evaluate};
+use tidegate_engine::{Definition, Engine};
 use tidegate_store::Post;
 use tokio_postgres::GenericClient;
 use uuid::Uuid;
@@ -141,7 +141,7 @@ impl Submit {
             return Err(Error::Priority(priority));
         }
         let input = input.map_err(|error| wrong(format!("the input cannot be written as JSON: {error}")))?;
-        let prepared = Evaluator.prepare(&name, definition, &Payload::new(input)).map_err(wrong)?;
+        let prepared = prepare(&name, definition, &Payload::new(input)).map_err(wrong)?;
         for (tag, value) in prepared.tags {
             // What is given wins over the flow's own.
             if tags.iter().all(|(given, _)| *given != tag) {

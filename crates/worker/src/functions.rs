@@ -5,14 +5,14 @@
 
 use crate::ctx::{Ctx, StopSignal};
 use crate::outcome::failed;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tidegate_core::ids::{Name, RunId};
 use tidegate_core::protocol::{Attempt, Lease, Outcome, Payload};
 use tidegate_core::time::Span;
-use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
+use tokio::task::{AbortHandle, JoinError, JoinSet};
 
 pub type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 pub type Function = Arc<dyn Fn(Ctx, Payload) -> BoxFuture<Outcome> + Send + Sync>;
@@ -41,9 +41,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// The calls under way.
 pub(crate) struct Calls {
     functions: Functions,
-    running: JoinSet<Outcome>,
-    /// Only looked up, never walked through: its order decides nothing.
-    leases: HashMap<Id, Lease>,
+    running: JoinSet<(Lease, Outcome)>,
     calls: BTreeMap<Lease, Call>,
 }
 
@@ -55,7 +53,7 @@ struct Call {
 
 impl Calls {
     pub(crate) fn new(functions: Functions) -> Calls {
-        Calls { functions, running: JoinSet::new(), leases: HashMap::new(), calls: BTreeMap::new() }
+        Calls { functions, running: JoinSet::new(), calls: BTreeMap::new() }
     }
 
     /// The error is a sentence.
@@ -76,9 +74,9 @@ impl Calls {
         let stop = Arc::new(StopSignal::default());
         let ctx = Ctx::new(attempt, run, stop.clone());
         // Called inside its own task, so that one that panics before it returns a future takes nobody with it.
-        let abort = self.running.spawn(async move { function(ctx, input).await });
-        self.leases.insert(abort.id(), attempt.lease);
-        self.calls.insert(attempt.lease, Call { abort, stop, grace });
+        let lease = attempt.lease;
+        let abort = self.running.spawn(async move { (lease, function(ctx, input).await) });
+        self.calls.insert(lease, Call { abort, stop, grace });
         Ok(())
     }
 
@@ -102,16 +100,28 @@ impl Calls {
 
     /// The next call that ends; `None` if none is under way. May be dropped and called again.
     pub(crate) async fn next(&mut self) -> Option<(Lease, Outcome)> {
-        loop {
-            let (id, outcome) = match self.running.join_next_with_id().await? {
-                Ok((id, outcome)) => (id, outcome),
-                Err(error) => (error.id(), of_error(error)),
-            };
-            if let Some(lease) = self.leases.remove(&id) {
-                self.calls.remove(&lease);
-                return Some((lease, outcome));
+        let joined = self.running.join_next().await?;
+        self.ended(joined)
+    }
+
+    /// A call that has ended, if there is any.
+    pub(crate) fn try_next(&mut self) -> Option<(Lease, Outcome)> {
+        let joined = self.running.try_join_next()?;
+        self.ended(joined)
+    }
+
+    fn ended(&mut self, joined: Result<(Lease, Outcome), JoinError>) -> Option<(Lease, Outcome)> {
+        let (lease, outcome) = match joined {
+            Ok(ended) => ended,
+            Err(error) => {
+                // Only its task is known of one that panicked or was ended.
+                let is_it = |(_, call): &(&Lease, &Call)| call.abort.id() == error.id();
+                let lease = *self.calls.iter().find(is_it)?.0;
+                (lease, of_error(error))
             }
-        }
+        };
+        self.calls.remove(&lease);
+        Some((lease, outcome))
     }
 
     /// Stops all of them, and tells how they ended.

@@ -35,8 +35,8 @@ pub enum ToEngine {
     Join(Join),
     /// To be answered with [`ToWorker::Renewal`] and the same `sent`.
     Heartbeat { heartbeat: Heartbeat, sent: Moment },
-    /// To be acknowledged with [`ToWorker::Reported`], also when it came too late to matter.
-    Report { lease: Lease, outcome: Outcome },
+    /// Each to be acknowledged with [`ToWorker::Reported`], also when it came too late to matter.
+    Reports(Vec<(Lease, Outcome)>),
     /// Give it nothing more; what it has goes on.
     Draining,
     /// Always the last. What it has not reported by now is lost.

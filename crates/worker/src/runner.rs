@@ -71,6 +71,11 @@ impl Runner {
         }
     }
 
+    /// One that has ended, if there is any. Processes are left to `next`.
+    pub(crate) fn try_next(&mut self) -> Option<(Lease, Outcome)> {
+        self.refused.pop_front().or_else(|| self.calls.try_next())
+    }
+
     /// Ends everything at once, and tells how all that was left has ended.
     pub(crate) async fn close(&mut self) -> Vec<(Lease, Outcome)> {
         let mut ended: Vec<_> = self.refused.drain(..).collect();

@@ -2,7 +2,7 @@
 //!
 //! It decides nothing about leases: it carries out what the machine says, and tells it what happened.
 
-use crate::clock;
+use crate::clock::{self, Alarm};
 use crate::functions::Functions;
 use crate::guardian::GuardianCommand;
 use crate::link::{Join, Link, Slots, ToEngine, ToWorker};
@@ -18,6 +18,9 @@ use tokio::sync::{oneshot, watch};
 
 /// Beyond the grace, this long is given to the last reports and acknowledgements of a worker that shuts down.
 const FAREWELL: Span = Span::seconds(1);
+
+/// Messages, or ends, that are looked at before anything else is.
+const AT_ONCE: usize = 64;
 
 /// What kind of worker to be.
 pub struct Settings {
@@ -116,6 +119,7 @@ impl Worker {
             phase: self.phase.subscribe(),
             aborting: Vec::new(),
             leave_by: Moment::MAX,
+            reports: Vec::new(),
             grace,
             runner: Runner::new(guardian, functions.clone(), logs),
         };
@@ -136,31 +140,50 @@ struct Shell {
     /// What has to end, and who waits for that.
     aborting: Vec<(Vec<Lease>, oneshot::Sender<()>)>,
     leave_by: Moment,
+    /// What is to be said before the next wait.
+    reports: Vec<(Lease, Outcome)>,
     grace: Span,
     runner: Runner,
 }
 
 impl Shell {
     async fn work(&mut self) -> Result<(), WorkerError> {
+        let mut alarm = Alarm::new();
         loop {
-            let now = clock::now();
+            self.report();
             let leaving = *self.phase.borrow() > Phase::Working;
-            if (leaving && self.attempts.is_empty()) || self.leave_by <= now {
+            if (leaving && self.attempts.is_empty()) || self.leave_by <= clock::now() {
                 return Ok(());
             }
             let wake = self.attempts.next_wake().min(self.leave_by);
             tokio::select! {
                 Ok(()) = self.phase.changed() => self.enter_phase(),
                 message = self.link.inbox.recv() => match message {
-                    Some(message) => self.hear(message),
+                    Some(message) => self.hear_all(message),
                     None => return Err(WorkerError::EngineGone),
                 },
-                (lease, outcome) = self.runner.next() => self.ended(lease, outcome),
-                () = clock::sleep_until(wake) => {
+                end = self.runner.next() => self.all_ended(end),
+                () = alarm.reach(wake) => {
                     let actions = self.attempts.tick(clock::now());
                     self.perform(actions);
                 }
             }
+        }
+    }
+
+    fn hear_all(&mut self, first: ToWorker) {
+        self.hear(first);
+        for _ in 1..AT_ONCE {
+            let Ok(message) = self.link.inbox.try_recv() else { return };
+            self.hear(message);
+        }
+    }
+
+    fn all_ended(&mut self, (lease, outcome): (Lease, Outcome)) {
+        self.ended(lease, outcome);
+        for _ in 1..AT_ONCE {
+            let Some((lease, outcome)) = self.runner.try_next() else { return };
+            self.ended(lease, outcome);
         }
     }
 
@@ -171,6 +194,7 @@ impl Shell {
         for (lease, outcome) in self.runner.close().await {
             self.ended(lease, outcome);
         }
+        self.report();
         self.send(ToEngine::Leave);
     }
 
@@ -244,12 +268,21 @@ impl Shell {
                 Action::Extend { lease, deadline } => self.runner.extend(lease, deadline),
                 Action::Stop { lease, .. } => self.runner.stop(lease),
                 Action::Abandon { lease } => self.runner.abandon(lease),
-                Action::Report { lease, outcome } => self.send(ToEngine::Report { lease, outcome }),
+                Action::Report { lease, outcome } => self.reports.push((lease, outcome)),
                 Action::Heartbeat(heartbeat) => {
-                    self.runs.retain(|lease, _| heartbeat.has.contains(lease));
+                    if !self.runs.is_empty() {
+                        self.runs.retain(|lease, _| heartbeat.has.contains(lease));
+                    }
                     self.send(ToEngine::Heartbeat { heartbeat, sent: clock::now() });
                 }
             }
+        }
+    }
+
+    fn report(&mut self) {
+        if !self.reports.is_empty() {
+            let reports = std::mem::take(&mut self.reports);
+            self.send(ToEngine::Reports(reports));
         }
     }
 

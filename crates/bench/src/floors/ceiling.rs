@@ -59,6 +59,17 @@ pub fn play(store: &mut dyn Store, script: &Script) -> Result<Halves> {
     Ok(Halves { enqueue: commit_all(&script.enqueue)?, drain: commit_all(&script.drain)? })
 }
 
+/// Commits a script as [`play`] does; how many seconds each commit of the drain took.
+pub fn time_commits(store: &mut dyn Store, script: &Script) -> Result<Vec<f64>> {
+    lead(store)?;
+    script.enqueue.iter().try_for_each(|entry| commit(store, entry))?;
+    let time = |entry: &Entry| {
+        let begin = Instant::now();
+        commit(store, entry).map(|()| begin.elapsed().as_secs_f64())
+    };
+    script.drain.iter().map(time).collect()
+}
+
 /// Puts so many jobs into a store that nobody has led before. They wait for a worker.
 pub fn fill(store: &mut dyn Store, jobs: u64) -> Result<()> {
     lead(store)?;
@@ -73,8 +84,13 @@ fn lead(store: &mut dyn Store) -> Result<()> {
 }
 
 fn commit(store: &mut dyn Store, entry: &Entry) -> Result<()> {
-    ensure!(store.commit(entry)? == Commit::Done, "entry {} was not taken", entry.sequence);
-    Ok(())
+    loop {
+        match store.commit(entry)? {
+            Commit::Done => return Ok(()),
+            Commit::Later => {}
+            refused => bail!("entry {} was not taken: {refused:?}", entry.sequence),
+        }
+    }
 }
 
 fn submit(action: &Name, number: u64) -> Submit {

@@ -38,10 +38,10 @@ impl Halves {
 }
 
 /// The group size with which `rate` is best.
-pub fn best_group(mut rate: impl FnMut(usize) -> anyhow::Result<f64>) -> anyhow::Result<usize> {
+pub async fn best_group(mut rate: impl AsyncFnMut(usize) -> anyhow::Result<f64>) -> anyhow::Result<usize> {
     let mut best = (GROUPS[0], 0.0);
     for group in GROUPS {
-        let found = rate(group)?;
+        let found = rate(group).await?;
         if found > best.1 {
             best = (group, found);
         }

@@ -4,7 +4,7 @@
 use super::Scale;
 use super::drain_embedded::{lives, setting};
 use crate::database::Database;
-use crate::floors::{GROUPS, Halves, ceiling, postgres};
+use crate::floors::{Halves, best_group, ceiling, postgres};
 use crate::ratio::Ratio;
 use crate::report::{Bar, Finding};
 use crate::subject::Subject;
@@ -23,8 +23,10 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub async fn run(scale: &Scale) -> Result<Vec<Finding>> {
     let server = Database::server()?;
     let jobs = scale.size(200_000);
-    let group = best_floor(&server, jobs / 4).await?;
-    let batch = best_batch(jobs / 4).await?;
+    let sample = jobs / 4;
+    let floor = async |group| Ok(postgres::lives(&server, sample, group).await?.drain_rate(sample));
+    let group = best_group(floor).await?;
+    let batch = best_group(async |batch| Ok(plain_commits(sample, batch).await?.drain_rate(sample))).await?;
     let (mut ceilings, mut floors, mut peers, mut enqueues) =
         (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for turn in 0..scale.times(BAR) {
@@ -82,28 +84,6 @@ async fn plain_commits(jobs: u64, batch: usize) -> Result<Halves> {
     let halves = halves.await??;
     database.drop().await?;
     Ok(halves)
-}
-
-async fn best_batch(jobs: u64) -> Result<usize> {
-    let mut best = (GROUPS[0], 0.0);
-    for batch in GROUPS {
-        let rate = plain_commits(jobs, batch).await?.drain_rate(jobs);
-        if rate > best.1 {
-            best = (batch, rate);
-        }
-    }
-    Ok(best.0)
-}
-
-async fn best_floor(url: &str, jobs: u64) -> Result<usize> {
-    let mut best = (GROUPS[0], 0.0);
-    for group in GROUPS {
-        let rate = postgres::lives(url, jobs, group).await?.drain_rate(jobs);
-        if rate > best.1 {
-            best = (group, rate);
-        }
-    }
-    Ok(best.0)
 }
 
 /// Each run is a process of its own over tables of its own.

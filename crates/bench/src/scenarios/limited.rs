@@ -5,7 +5,7 @@ use crate::definitions::{action, job};
 use crate::jobs::{Jobs, Kind};
 use crate::ratio::alternate;
 use crate::report::{Bar, Finding};
-use crate::subject::{AT_ONCE, Setting, Staff, Subject};
+use crate::subject::{AT_ONCE, Place, Setting, Staff, commit_time};
 use anyhow::{Result, ensure};
 use std::cell::RefCell;
 use std::path::Path;
@@ -19,6 +19,7 @@ use tidegate_worker::Functions;
 /// Jobs of some actions, of which the first may have a limit.
 #[derive(Clone, Copy)]
 struct Load {
+    place: Place,
     jobs: u64,
     actions: u64,
     limit: Option<u32>,
@@ -27,27 +28,63 @@ struct Load {
     workers: u32,
 }
 
+/// Of what the limit and the commits allow, where every grant waits for its commit.
+pub const GATED_BAR: f64 = 0.9;
+
+impl Load {
+    fn new(place: Place, jobs: u64, limit: Option<u32>) -> Load {
+        Load { place, jobs, actions: 1, limit, meet: limit.unwrap_or(0), workers: 4 }
+    }
+}
+
 pub async fn limited(scale: &Scale) -> Result<Vec<Finding>> {
-    let load = Load { jobs: scale.size(100_000), actions: 1, limit: Some(10), meet: 10, workers: 4 };
-    compare("limited", scale, load, 0.97).await
+    let load = |place| Load::new(place, scale.size(100_000), Some(10));
+    let embedded = compare("limited", scale, load(Place::Embedded), 0.97).await?;
+    Ok(vec![embedded, compare_gated("limited", scale, load(Place::Postgres), 10).await?])
 }
 
 pub async fn mixed(scale: &Scale) -> Result<Vec<Finding>> {
-    let load = Load { jobs: scale.size(100_000), actions: 100, limit: Some(10), meet: 10, workers: 4 };
-    compare("mixed", scale, load, 0.99).await
+    let load = |place| Load { actions: 100, ..Load::new(place, scale.size(100_000), Some(10)) };
+    let embedded = compare("mixed", scale, load(Place::Embedded), 0.99).await?;
+    Ok(vec![embedded, compare("mixed", scale, load(Place::Postgres), 0.99).await?])
 }
 
 pub async fn high(scale: &Scale) -> Result<Vec<Finding>> {
-    let load = Load { jobs: scale.size(100_000), actions: 1, limit: Some(500), meet: 500, workers: 8 };
-    compare("high", scale, load, 0.95).await
+    let load = |place| Load { workers: 8, ..Load::new(place, scale.size(100_000), Some(500)) };
+    let embedded = compare("high", scale, load(Place::Embedded), 0.95).await?;
+    Ok(vec![embedded, compare_gated("high", scale, load(Place::Postgres), 500).await?])
 }
 
 /// Jobs a second of as many jobs without a limit.
-pub async fn unlimited(jobs: u64) -> Result<f64> {
-    Ok(drain(Load { jobs, actions: 1, limit: None, meet: 0, workers: 4 }).await?.0)
+pub async fn unlimited(place: Place, jobs: u64) -> Result<f64> {
+    Ok(drain(Load::new(place, jobs, None)).await?.0)
 }
 
-async fn compare(name: &str, scale: &Scale, load: Load, bar: f64) -> Result<Vec<Finding>> {
+/// Next to the same jobs without the limit.
+async fn compare(name: &str, scale: &Scale, load: Load, bar: f64) -> Result<Finding> {
+    let without = async || Ok(drain(Load { limit: None, ..load }).await?.0);
+    let against = "the same jobs without the limit";
+    next_to(name, scale, load, bar, against, without).await
+}
+
+/// Next to what is possible at most: each unit of the limit pays a commit a job.
+async fn compare_gated(name: &str, scale: &Scale, load: Load, limit: u32) -> Result<Finding> {
+    let without = async || {
+        let possible = f64::from(limit) / commit_time(limit as usize).await?;
+        Ok(possible.min(drain(Load { limit: None, ..load }).await?.0))
+    };
+    let against = "the same jobs without the limit, or limit ÷ commit if that is less";
+    next_to(name, scale, load, GATED_BAR, against, without).await
+}
+
+async fn next_to(
+    name: &str,
+    scale: &Scale,
+    load: Load,
+    bar: f64,
+    against: &str,
+    without: impl AsyncFnMut() -> Result<f64>,
+) -> Result<Finding> {
     let flaw = RefCell::new(None);
     let with = async || {
         let (rate, found) = drain(load).await?;
@@ -55,21 +92,20 @@ async fn compare(name: &str, scale: &Scale, load: Load, bar: f64) -> Result<Vec<
         *flaw = flaw.take().or(found);
         Ok(rate)
     };
-    let without = async || Ok(drain(Load { limit: None, ..load }).await?.0);
     let ratio = alternate(scale.times(bar), with, without).await?;
-    let finding = Finding::new(name, "jobs/s", ratio, "the same jobs without the limit");
-    Ok(vec![finding.bar(Bar::AtLeast(bar)).flaw(flaw.into_inner())])
+    let finding = Finding::new(load.place.name(name), "jobs/s", ratio, against);
+    Ok(finding.bar(Bar::AtLeast(bar)).flaw(flaw.into_inner()))
 }
 
 /// Jobs a second from the moment they are let go until the history holds them all, and what the observer minds.
 async fn drain(load: Load) -> Result<(f64, Option<String>)> {
-    let folder = tempfile::tempdir()?;
-    let records = folder.path().join("records");
+    let site = load.place.site().await?;
+    let records = site.records();
     let work = Jobs::new(Some(Recorder::open(&records, Mode::Gathered)?), 1);
     work.want(load.jobs);
     let names: Vec<Name> = (0..load.actions).map(|number| Name::new(format!("noop-{number}"))).collect();
     let setting = Setting { actions: actions(&names, load), ..Setting::default() };
-    let subject = Arc::new(Subject::embedded(folder.path(), setting).await?);
+    let subject = Arc::new(site.subject(setting).await?);
     let (called, told) = (names.clone(), work.clone());
     let make = move |number| job(&called[(number % load.actions) as usize], number);
     subject
@@ -84,7 +120,9 @@ async fn drain(load: Load) -> Result<(f64, Option<String>)> {
     ensure!(subject.succeeded().await? == load.jobs, "the history does not hold every job");
     subject.shut_down().await?;
     work.flush();
-    Ok((rate, flaw(load, &records)?))
+    let flaw = flaw(load, &records)?;
+    site.clear().await?;
+    Ok((rate, flaw))
 }
 
 fn actions(names: &[Name], load: Load) -> Vec<Action> {
@@ -126,7 +164,7 @@ mod tests {
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn a_limit_is_reached_and_held_and_seen_by_the_observer() {
-        let load = Load { jobs: 200, actions: 2, limit: Some(3), meet: 3, workers: 2 };
+        let load = Load { actions: 2, workers: 2, ..Load::new(Place::Embedded, 200, Some(3)) };
         let (rate, flaw) = drain(load).await.expect("all of them end");
         assert_eq!(flaw, None);
         assert!(rate > 0.0);

@@ -5,7 +5,7 @@ use crate::definitions::{action, window};
 use crate::jobs::{Jobs, Kind};
 use crate::ratio::alternate;
 use crate::report::{Bar, Finding};
-use crate::subject::{Setting, Staff, Subject};
+use crate::subject::{Place, Setting, Staff, commit_time};
 use anyhow::{Result, ensure};
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -19,29 +19,46 @@ const BAR: f64 = 0.8;
 
 pub async fn run(scale: &Scale) -> Result<Vec<Finding>> {
     let items = scale.size(100_000);
+    let drained = async || limited::unlimited(Place::Embedded, items).await;
+    let embedded = compare(Place::Embedded, scale, BAR, "as many jobs, drained", drained).await?;
+    let possible = async || {
+        let possible = f64::from(WINDOW) / commit_time(WINDOW as usize).await?;
+        Ok(possible.min(limited::unlimited(Place::Postgres, items).await?))
+    };
+    let against = "as many jobs, drained, or window ÷ commit if that is less";
+    Ok(vec![embedded, compare(Place::Postgres, scale, limited::GATED_BAR, against, possible).await?])
+}
+
+async fn compare(
+    place: Place,
+    scale: &Scale,
+    bar: f64,
+    against: &str,
+    other: impl AsyncFnMut() -> Result<f64>,
+) -> Result<Finding> {
     let flaw = RefCell::new(None);
     let ours = async || {
-        let (rate, found) = iterate(items).await?;
+        let (rate, found) = iterate(place, scale.size(100_000)).await?;
         let mut flaw = flaw.borrow_mut();
         *flaw = flaw.take().or(found);
         Ok(rate)
     };
-    let ratio = alternate(scale.times(BAR), ours, async || limited::unlimited(items).await).await?;
-    let finding = Finding::new("window", "items/s", ratio, "as many jobs, drained");
-    Ok(vec![finding.bar(Bar::AtLeast(BAR)).flaw(flaw.into_inner())])
+    let ratio = alternate(scale.times(bar), ours, other).await?;
+    let finding = Finding::new(place.name("window"), "items/s", ratio, against);
+    Ok(finding.bar(Bar::AtLeast(bar)).flaw(flaw.into_inner()))
 }
 
 /// Items a second, from the submission until the history holds them all, and what the observer minds.
-async fn iterate(items: u64) -> Result<(f64, Option<String>)> {
-    let folder = tempfile::tempdir()?;
-    let path = folder.path().join("records");
+async fn iterate(place: Place, items: u64) -> Result<(f64, Option<String>)> {
+    let site = place.site().await?;
+    let path = site.records();
     let work = Jobs::new(Some(Recorder::open(&path, Mode::Gathered)?), 1);
     let mut functions = Functions::default();
     let claims = [Claim { limit: 1, units: 1 }, Claim::default()];
     work.register(&mut functions, "item", Kind { claims, meet: WINDOW, ..Kind::default() });
     let flows = vec![window("loop", "item", WINDOW)];
     let setting = Setting { actions: vec![action("item", None, &[])], flows, ..Setting::default() };
-    let subject = Arc::new(Subject::embedded(folder.path(), setting).await?);
+    let subject = Arc::new(site.subject(setting).await?);
     subject.work(&Staff { functions, workers: 4, slots: 256 }).await;
     let list: Vec<u64> = (1..=items).collect();
     let inputs = serde_json::json!({ "list": list }).to_string();
@@ -53,5 +70,6 @@ async fn iterate(items: u64) -> Result<(f64, Option<String>)> {
     let case = Case { limits: [(1, WINDOW)].into(), must_reach: true, starts: 1, ..Case::default() };
     let verdict = judge(&case, &read(&path)?);
     ensure!(verdict.executions == items, "the observer saw {} items", verdict.executions);
+    site.clear().await?;
     Ok((rate, verdict.violations.first().map(ToString::to_string)))
 }

@@ -4,9 +4,11 @@
 //! A scenario knows nothing else of Tidegate, so that another store or another interface has to be fitted here only.
 
 mod history;
+mod place;
 mod workers;
 
 pub use history::{History, Past};
+pub use place::{Place, Site, commit_time};
 
 use anyhow::{Context, Result, bail, ensure};
 use std::path::{Path, PathBuf};

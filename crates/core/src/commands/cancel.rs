@@ -2,7 +2,7 @@
 
 use crate::core::Core;
 use crate::ids::TaskId;
-use crate::nodes::Node;
+use crate::nodes::{Loop, Node};
 use crate::protocol::{Answer, Refusal, Stop};
 use crate::state::State;
 use crate::time::Moment;
@@ -18,7 +18,9 @@ impl Core {
                 if self.work(task).is_some() {
                     self.stop_work(task, Stop::Cancelled, now);
                 } else if !self.cancel_unstarted_item(task, index, now) {
-                    return Err(unknown);
+                    let is_later = |items: &Loop| (items.expanded..items.count).contains(&index);
+                    let later = self.loop_of(task.node).is_some_and(is_later);
+                    return Err(if later { Refusal::NotInLine { index } } else { unknown });
                 }
             }
             _ => return Err(unknown),

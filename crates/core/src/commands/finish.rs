@@ -24,7 +24,9 @@ impl Core {
             // A finish that arrives before the stop is confirmed wins.
             (Outcome::Succeeded(output), _) => {
                 let tally = self.tally(task);
-                let verdict = Verdict::End { state: State::Succeeded, output: Some(output), error: None };
+                // An output that says nothing is as good as none, and most have none.
+                let output = Some(output).filter(|output| !output.is_null());
+                let verdict = Verdict::End { state: State::Succeeded, output, error: None };
                 self.conclude(task, tally, verdict, now);
             }
             (Outcome::Failed { .. } | Outcome::Stopped | Outcome::HandedBack, Some(stop)) => {

@@ -208,6 +208,11 @@ impl Core {
             (Kind::Plain { work: Some(work), .. }, None) => self.explain_work(task, work, now),
             (Kind::Loop(items), Some(index)) => match items.items.get(&index) {
                 Some(item) => self.explain_work(task, &item.work, now),
+                None if (items.expanded..items.count).contains(&index) => {
+                    // It will stand behind the last that does.
+                    let class = items.segments.values().next_back().map(|segment| segment.class);
+                    (State::Waiting, step.since, Reason::Blocked, class)
+                }
                 None => {
                     let segment = items.segment_of(index)?;
                     let rank = self.rank(task);

@@ -44,15 +44,31 @@ impl Core {
             return self.loop_may_be_done(node, now);
         }
         record.expanded = to;
+        record.keep_orders(from, items.iter().map(|item| item.as_ref().ok().map(|item| &item.order)));
         self.add_segments(node, from, &items);
         let (rows, failed) = rows(from, items);
         self.write(Write::ItemsAdded { step: node, from, items: rows, at: now });
         for (index, error) in failed {
             self.fail_unrendered(node, index, error, now);
         }
-        if self.loop_of(node).is_some_and(|record| to < record.count && record.stop.is_none()) {
+        self.expand_on(node);
+    }
+
+    /// Asks for the next slice once few wait: until then nobody could tell whether it was there. Items with keys overtake
+    /// each other, so all of these must be.
+    pub(crate) fn expand_on(&mut self, node: NodeId) {
+        let Some(record) = self.loop_of(node) else { return };
+        if record.asking || record.stop.is_some() || record.expanded == record.count {
+            return;
+        }
+        if record.unstarted() < self.slice || self.has_keys(node) {
             self.ask_for_items(node);
         }
+    }
+
+    fn has_keys(&self, node: NodeId) -> bool {
+        let definition = self.action_of(node).and_then(|action| self.catalog.definition(action));
+        definition.is_some_and(|action| action.key.is_some())
     }
 
     /// Items in a row with the same key are one stretch, so that a loop costs no memory an item.
@@ -111,6 +127,7 @@ impl Core {
         if !record.items.contains_key(&index) {
             let work = Work { class, tally: Tally::default(), since: now, at: WorkState::Waiting };
             record.open(index, work);
+            self.expand_on(node);
         }
     }
 
@@ -129,6 +146,7 @@ impl Core {
         if record.items.remove(&index).is_none() {
             return;
         }
+        record.orders.remove(&index);
         record.ended.count(state);
         let tolerated = match on_failure {
             Some(OnFailure::Tolerate(failures)) => record.ended.failed <= failures,
@@ -151,6 +169,7 @@ impl Core {
         // Items that were never expanded have no rows; they are counted all the same.
         record.ended.cancelled += record.count - record.expanded;
         record.expanded = record.count;
+        record.orders.clear();
         let error = record.error.clone();
         self.write(Write::Stopping { task: TaskId::node(node), why, error, at: now });
         self.busy.insert(node);
@@ -247,11 +266,14 @@ fn rows(from: u32, items: Vec<Result<Rendered, String>>) -> (Vec<Rendered>, Vec<
 #[cfg(test)]
 mod tests {
     use crate::core::SLICE;
-    use crate::ids::TaskId;
-    use crate::model::{OnFailure, Retry, Step};
-    use crate::protocol::{Command, Outcome, Write};
+    use crate::ids::{NodeId, TaskId};
+    use crate::model::{EXPAND_SLICE, OnFailure, Retry, Step};
+    use crate::protocol::{
+        Answer, Command, Effect, Evaluation, Outcome, Payload, Question, Refusal, Rendered, Write,
+    };
     use crate::state::State;
-    use crate::testkit::{Kit, flow, looping};
+    use crate::testkit::{Kit, flow, looping, rendered};
+    use crate::time::Span;
 
     #[test]
     fn a_stopped_loop_ends_items_that_pause_before_a_retry_in_slices() {
@@ -276,5 +298,66 @@ mod tests {
         assert_eq!((ended(&kit), kit.ended(each)), (SLICE, None));
         kit.apply(Command::Wake);
         assert_eq!((ended(&kit), kit.ended(each)), (count - SLICE, Some((State::Cancelled, None))));
+    }
+
+    /// Answers what is asked about items from `from` on.
+    fn answer_slice(kit: &mut Kit, step: NodeId, from: u32, count: u32, key: Option<&str>) -> Answer {
+        let item = |_| Ok(Rendered { order: Payload::new("7"), ..rendered(key) });
+        let evaluation = Evaluation::Items((0..count).map(item).collect());
+        let question = Question::Items { step, from, to: from + count };
+        kit.apply(Command::Evaluated { question, evaluation })
+    }
+
+    fn asks(kit: &Kit, wanted: u32) -> bool {
+        let ask =
+            |effect: &Effect| matches!(effect, Effect::Ask(Question::Items { from, .. }) if *from == wanted);
+        kit.effects.iter().any(ask)
+    }
+
+    #[test]
+    fn a_loop_is_expanded_as_far_as_it_is_needed() {
+        let mut kit = Kit::new(1);
+        kit.declare(vec![flow("big", vec![looping("each", None, OnFailure::STOP)])], Vec::new(), None);
+        let run = kit.run("big");
+        let each = run.step(0);
+        let busy = kit.job("other");
+        kit.answer_step(run, 0, Evaluation::List { items: Payload::new("[]"), count: 2 * EXPAND_SLICE + 1 });
+        answer_slice(&mut kit, each, 0, EXPAND_SLICE, None);
+        assert!(!asks(&kit, EXPAND_SLICE), "a whole slice waits");
+        let far = TaskId::item(each, 2 * EXPAND_SLICE);
+        let explained = kit.core.explain(far, kit.now).map(|explained| explained.state);
+        assert_eq!(explained, Some(State::Waiting), "it waits like those before it");
+        assert_eq!(kit.refused(Command::Cancel(far)), Refusal::NotInLine { index: far.index().unwrap_or(0) });
+        let beyond = TaskId::item(each, 2 * EXPAND_SLICE + 1);
+        assert_eq!(kit.refused(Command::Cancel(beyond)), Refusal::UnknownTask(beyond));
+        kit.succeed(TaskId::node(busy));
+        assert!(asks(&kit, EXPAND_SLICE), "one has started");
+    }
+
+    #[test]
+    fn what_an_item_is_to_do_is_at_hand_until_it_ends() {
+        let mut kit = Kit::new(2);
+        let retry = Retry { attempts: 2, ..Retry::ONCE };
+        let each = Step { retry, ..looping("each", None, OnFailure::STOP) };
+        kit.declare(vec![flow("one", vec![each])], Vec::new(), None);
+        let run = kit.run("one");
+        kit.answer_step(run, 0, Evaluation::List { items: Payload::new("[]"), count: 2 });
+        answer_slice(&mut kit, run.step(0), 0, 2, None);
+        let orders = |kit: &Kit| {
+            let order = |effect: &Effect| match effect {
+                Effect::Deliver { order, .. } => Some(order.clone()),
+                _ => None,
+            };
+            kit.effects.iter().filter_map(order).collect::<Vec<_>>()
+        };
+        assert_eq!(orders(&kit), [Some(Payload::new("7")), Some(Payload::new("7"))]);
+        let first = TaskId::item(run.step(0), 0);
+        kit.finish(kit.lease(first), Outcome::Failed { error: "first".into(), output: None });
+        kit.advance(Span::seconds(60));
+        kit.apply(Command::Wake);
+        assert_eq!(orders(&kit)[2..], [Some(Payload::new("7"))], "the second attempt");
+        kit.succeed(first);
+        let kept = kit.core.loop_of(run.step(0)).map(|items| items.orders.len());
+        assert_eq!(kept, Some(1));
     }
 }

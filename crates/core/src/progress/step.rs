@@ -3,7 +3,7 @@
 use crate::catalog::Source;
 use crate::core::Core;
 use crate::ids::{NodeId, TaskId};
-use crate::model::{EXPAND_SLICE, MAX_DEPTH, WhenBusy, Work as StepWork};
+use crate::model::{MAX_DEPTH, WhenBusy, Work as StepWork};
 use crate::nodes::{Kind, Loop, Node, Run, RunState, Step, StepState, Work, WorkState};
 use crate::protocol::{
     Body, Effect, Evaluation, Life, NodeRow, Payload, Question, Rendered, RunBody, StepBody, StepKind, Stop,
@@ -173,9 +173,10 @@ impl Core {
     }
 
     pub(crate) fn ask_for_items(&mut self, node: NodeId) {
+        let slice = self.slice;
         let Some(Step { kind: Kind::Loop(items), .. }) = self.step_mut(node) else { return };
         items.asking = true;
-        let (from, to) = (items.expanded, (items.expanded + EXPAND_SLICE).min(items.count));
+        let (from, to) = (items.expanded, (items.expanded + slice).min(items.count));
         self.effect(Effect::Ask(Question::Items { step: node, from, to }));
     }
 

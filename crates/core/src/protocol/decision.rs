@@ -26,6 +26,8 @@ pub enum Refusal {
     UnknownFlow(Name),
     #[error("there is no open task {0:?}")]
     UnknownTask(crate::ids::TaskId),
+    #[error("item {index} is far from its turn and not in line yet: cancel it later, or all of its step")]
+    NotInLine { index: u32 },
     #[error("there is no pool `{0}`")]
     UnknownPool(Name),
     #[error("{limit} can grant {capacity} at most, {units} are asked for")]

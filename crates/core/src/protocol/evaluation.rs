@@ -20,6 +20,10 @@ impl Payload {
         Payload::new("null")
     }
 
+    pub fn is_null(&self) -> bool {
+        self.bytes() == b"null"
+    }
+
     pub fn bytes(&self) -> &[u8] {
         &self.0
     }

@@ -3,7 +3,6 @@
 use super::request::{Request, Waiter};
 use super::work::Shell;
 use super::{Deliver, Delivery};
-use crate::server::Input;
 use std::time::Instant;
 use tidegate_core::ids::Name;
 use tidegate_core::protocol::{Attempt, Command, Effect, Evaluation, Finish, Lease, Payload, Question};
@@ -125,10 +124,5 @@ impl Shell {
             }
             let _ = urgent.send(Request::Aborted);
         });
-    }
-
-    pub(super) fn take(&mut self, waiter: Waiter, command: Command) {
-        let ticket = self.ticket(waiter);
-        self.handle(Input::Command { ticket, command });
     }
 }

@@ -1,6 +1,6 @@
 //! The task that steps the server: requests and the store's answers in, what is to be done out.
 
-use super::clock::LocalClock;
+use super::clock::{Alarm, LocalClock};
 use super::effects::Parcel;
 use super::letters::Letters;
 use super::request::{Collected, Errand, Request, Waiter};
@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tidegate_core::ids::Name;
-use tidegate_core::protocol::Payload;
+use tidegate_core::protocol::{Command, Payload};
 use tidegate_core::time::Moment;
 use tidegate_store::{Contact, Reads, Sought, Store, StoreError};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -107,14 +107,9 @@ impl Shell {
     async fn run(mut self) {
         self.look_for_leader();
         self.tick();
+        let mut alarm = Alarm::new();
         while !self.has_ended() {
             let wake = self.next_wake();
-            let timer = async {
-                match wake {
-                    Some(at) => tokio::time::sleep_until(at.into()).await,
-                    None => std::future::pending().await,
-                }
-            };
             let has_room = self.has_room();
             tokio::select! {
                 biased;
@@ -122,7 +117,7 @@ impl Shell {
                 Some(request) = self.requests.recv() => self.take_requests(request),
                 Some(errand) = self.callers.recv(), if has_room => self.take_errands(errand),
                 () = self.upstream.freed(), if !has_room => {}
-                () = timer => self.tick(),
+                () = alarm.reach(wake) => self.tick(),
             }
         }
         self.end().await;
@@ -241,6 +236,15 @@ impl Shell {
         self.next_ticket += 1;
         self.waiters.insert(self.next_ticket, waiter);
         self.next_ticket
+    }
+
+    /// Takes a command in; the next tick applies it.
+    pub(super) fn take(&mut self, waiter: Waiter, command: Command) {
+        let ticket = self.ticket(waiter);
+        let mut outputs = Vec::new();
+        self.server.handle(Input::Command { ticket, command }, self.clock.now(), &mut outputs);
+        // It is turned away, if anything.
+        outputs.into_iter().for_each(|output| self.carry_out(output));
     }
 
     pub(super) fn handle(&mut self, input: Input) {

@@ -3,11 +3,13 @@
 //! Nothing here fails: what cannot be rendered is an answer too, [`Evaluation::Failed`], whose sentence names
 //! the step, the field and what is undefined in it.
 
+mod items;
 mod needs;
 mod render;
 mod scope;
 mod work;
 
+pub use items::Items;
 pub use needs::{Needed, Part, steps_needed};
 pub(crate) use render::Renderer;
 pub use scope::{Callee, Scope, StepResult};
@@ -16,6 +18,7 @@ use crate::template::Limits;
 use crate::yaml::json_kind;
 use render::OUTPUT;
 use serde_json::Value as Json;
+use std::sync::Arc;
 use tidegate_core::model::{Action, Flow, MAX_ITEMS, Step};
 use tidegate_core::protocol::{Evaluation, Payload, Rendered};
 
@@ -32,17 +35,12 @@ pub fn evaluate_step(flow: &Flow, step: usize, scope: &Scope) -> Evaluation {
 
 /// What the items from index `from` on are to do, in index order, or why that cannot be said.
 pub fn evaluate_items(flow: &Flow, step: usize, scope: &Scope, from: u32, items: &[Json]) -> Evaluation {
-    let Some(step) = flow.steps.get(step) else { return no_such_step(flow, step) };
-    let base = scope.base();
-    let render = |(index, item): (u32, &Json)| {
-        work::order(step, scope, &Renderer::new(Scope::with_item(&base, item, index)))
-    };
-    Evaluation::Items((from..).zip(items).map(render).collect())
+    Items::new(scope).evaluate(flow, step, from, items)
 }
 
 /// What a single execution of an action is to do, and under which key. The error is a sentence.
 pub fn evaluate_job(action: &Action, inputs: Json) -> Result<Rendered, String> {
-    work::call(action, inputs)
+    work::call(action, inputs, Arc::default())
 }
 
 /// The outputs of a run that has ended well.

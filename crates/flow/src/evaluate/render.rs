@@ -1,9 +1,10 @@
 //! JSON with templates in its strings, rendered.
 
 use crate::problem::quoted;
-use crate::template::{Limits, MAX_TEXT, render, value_of};
+use crate::template::{Compiled, Limits, MAX_TEXT, render, value_of};
 use minijinja::value::Value;
 use serde_json::Value as Json;
+use std::sync::Arc;
 use tidegate_core::ids::Name;
 use tidegate_core::model::Template;
 
@@ -16,6 +17,7 @@ const MAX_NAME: usize = 256;
 pub(crate) struct Renderer {
     context: Value,
     limits: Limits,
+    compiled: Arc<Compiled>,
 }
 
 impl Renderer {
@@ -24,12 +26,21 @@ impl Renderer {
     }
 
     pub fn limited(context: Value, limits: Limits) -> Renderer {
-        Renderer { context, limits }
+        Renderer { context, limits, compiled: Arc::default() }
     }
 
     /// For what sees nothing but inputs: tags, keys, actions.
     pub fn over_inputs(inputs: &Json) -> Renderer {
         Renderer::new(Value::from_pairs([("inputs", value_of(inputs))]))
+    }
+
+    /// What of its templates has been compiled, for one who renders the same with other variables.
+    pub fn templates(&self) -> Arc<Compiled> {
+        self.compiled.clone()
+    }
+
+    pub fn compiled(self, compiled: Arc<Compiled>) -> Renderer {
+        Renderer { compiled, ..self }
     }
 
     /// `path` says where the template stands, for errors.
@@ -53,9 +64,11 @@ impl Renderer {
 
     pub fn json(&self, value: &Json, path: &str) -> Result<Json, String> {
         match value {
-            Json::String(text) => render(text, &self.context, self.limits).map_err(|error| match path {
-                "" => error,
-                path => format!("`{}`: {error}", quoted(path)),
+            Json::String(text) => render(text, &self.context, self.limits, &self.compiled).map_err(|error| {
+                match path.is_empty() {
+                    true => error,
+                    false => format!("`{}`: {error}", quoted(path)),
+                }
             }),
             Json::Array(items) => {
                 let item = |(index, item)| self.json(item, &format!("{path}[{index}]"));

@@ -5,10 +5,11 @@ use super::scope::{Callee, Scope};
 use crate::duration::parse_duration;
 use crate::problem::quoted;
 use crate::submit::check_inputs;
-use crate::template::MAX_TEXT;
+use crate::template::{Compiled, MAX_TEXT};
 use crate::yaml::json_kind;
 use serde_json::{Value as Json, json};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use tidegate_core::ids::Name;
 use tidegate_core::model::{Action, ActionWork, Order, Step, Template, Work};
 use tidegate_core::protocol::{Evaluation, Payload, Rendered};
@@ -16,7 +17,7 @@ use tidegate_core::time::{Moment, Span};
 
 pub(super) fn evaluate(step: &Step, scope: &Scope, renderer: &Renderer) -> Result<Evaluation, String> {
     match &step.work {
-        Work::Run(_) | Work::Action { .. } => order(step, scope, renderer).map(Evaluation::Order),
+        Work::Run(_) | Work::Action { .. } => order(step, &scope.callee, renderer).map(Evaluation::Order),
         Work::Flow { flow, inputs } => {
             let inputs = renderer.template(inputs, "inputs")?;
             let inputs = match &scope.callee {
@@ -34,15 +35,14 @@ pub(super) fn evaluate(step: &Step, scope: &Scope, renderer: &Renderer) -> Resul
 }
 
 /// The order for a worker. Only work that a worker carries out has one.
-pub(super) fn order(step: &Step, scope: &Scope, renderer: &Renderer) -> Result<Rendered, String> {
+pub(super) fn order(step: &Step, callee: &Callee, renderer: &Renderer) -> Result<Rendered, String> {
     match &step.work {
         Work::Run(template) => Ok(Rendered { order: payload(&run(template, renderer)?)?, key: None }),
         Work::Action { action, inputs } => {
             let inputs = renderer.template(inputs, "inputs")?;
-            match &scope.callee {
-                Callee::Action(callee) => {
-                    call(callee, inputs).map_err(|error| format!("action `{action}`: {error}"))
-                }
+            match callee {
+                Callee::Action(callee) => call(callee, inputs, renderer.templates())
+                    .map_err(|error| format!("action `{action}`: {error}")),
                 _ => Ok(Rendered { order: payload(&function(action, inputs))?, key: None }),
             }
         }
@@ -52,18 +52,18 @@ pub(super) fn order(step: &Step, scope: &Scope, renderer: &Renderer) -> Result<R
 }
 
 /// An action sees nothing but its own inputs. A function that declares none takes whatever it is given.
-pub(super) fn call(action: &Action, inputs: Json) -> Result<Rendered, String> {
+pub(super) fn call(action: &Action, inputs: Json, compiled: Arc<Compiled>) -> Result<Rendered, String> {
     let inputs = match (&action.work, action.inputs.is_empty()) {
         (ActionWork::Function, true) => inputs,
         _ => check_inputs(&action.inputs, inputs).map_err(|refused| refused.to_string())?,
     };
-    let renderer = Renderer::over_inputs(&inputs);
+    let renderer = || Renderer::over_inputs(&inputs).compiled(compiled.clone());
     let key = match &action.key {
-        Some(template) => renderer.name(template).map_err(|error| format!("`key`: {error}"))?,
+        Some(template) => renderer().name(template).map_err(|error| format!("`key`: {error}"))?,
         None => None,
     };
     let order = match &action.work {
-        ActionWork::Run(template) => payload(&run(template, &renderer)?)?,
+        ActionWork::Run(template) => payload(&run(template, &renderer())?)?,
         ActionWork::Function => payload(&function(&action.policy.action, inputs))?,
     };
     Ok(Rendered { order, key })

@@ -2,10 +2,11 @@
 
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Value, ValueKind};
-use minijinja::{Environment, Error, ErrorKind, UndefinedBehavior};
+use minijinja::{Environment, Error, ErrorKind, Expression, UndefinedBehavior};
 use serde_json::Value as Json;
+use std::collections::HashMap;
 use std::io;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 /// Instructions one template may use.
 const FUEL: u64 = 1_000_000;
@@ -60,13 +61,35 @@ pub(crate) struct Limits {
     pub value: usize,
 }
 
+/// Expressions that were compiled before. Items of a loop are rendered from the same few.
+#[derive(Default)]
+pub(crate) struct Compiled(Mutex<HashMap<String, Arc<Expression<'static, 'static>>>>);
+
+impl Compiled {
+    fn expression(&self, text: &str) -> Result<Arc<Expression<'static, 'static>>, String> {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(compiled) = known.get(text) {
+            return Ok(compiled.clone());
+        }
+        let compiled = ENVIRONMENT.compile_expression_owned(text.to_owned());
+        let compiled = Arc::new(compiled.map_err(|error| sentence(&error))?);
+        known.insert(text.to_owned(), compiled.clone());
+        Ok(compiled)
+    }
+}
+
 /// Renders one text. Exactly one `{{ expression }}` keeps its type; anything else becomes text.
-pub(crate) fn render(text: &str, context: &Value, limits: Limits) -> Result<Json, String> {
+pub(crate) fn render(
+    text: &str,
+    context: &Value,
+    limits: Limits,
+    compiled: &Compiled,
+) -> Result<Json, String> {
     if !is_template(text) {
         return Ok(Json::String(text.to_owned()));
     }
     if let Some((expression, _)) = super::single_expression(text) {
-        let compiled = ENVIRONMENT.compile_expression(expression).map_err(|error| sentence(&error))?;
+        let compiled = compiled.expression(expression)?;
         let value = compiled.eval(context.clone()).map_err(|error| sentence(&error))?;
         if value.is_undefined() {
             return Err(format!("`{}` is undefined", crate::problem::quoted(expression.trim())));

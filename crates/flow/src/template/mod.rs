@@ -8,5 +8,5 @@ mod engine;
 mod scan;
 
 pub(crate) use check::{Names, check};
-pub(crate) use engine::{Limits, MAX_TEXT, is_template, render, value_of};
+pub(crate) use engine::{Compiled, Limits, MAX_TEXT, is_template, render, value_of};
 pub(crate) use scan::{Reference, Scan, scan, single_expression};

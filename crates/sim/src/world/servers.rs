@@ -72,16 +72,19 @@ impl SimServer {
     }
 }
 
+/// Less than most loops have items.
+const SLICE: u32 = 3;
+
 #[cfg(feature = "planted-bugs")]
 fn make_core(incarnation: u32, bug: Option<Bug>) -> Core {
-    let mut core = Core::new(incarnation);
+    let mut core = Core::new(incarnation).expanding_by(SLICE);
     bug.into_iter().for_each(|bug| core.plant(bug));
     core
 }
 
 #[cfg(not(feature = "planted-bugs"))]
 fn make_core(incarnation: u32, _: Option<Bug>) -> Core {
-    Core::new(incarnation)
+    Core::new(incarnation).expanding_by(SLICE)
 }
 
 impl World {

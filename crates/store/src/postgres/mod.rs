@@ -102,7 +102,9 @@ impl Store for PostgresStore {
     }
 
     fn commit(&mut self, entry: &Entry) -> Result<Commit, StoreError> {
-        self.overlay.wait_for_room(LAG, LAG_PATIENCE)?;
+        if !self.overlay.wait_for_room(LAG, LAG_PATIENCE)? {
+            return Ok(Commit::Later);
+        }
         let commit = commit(&mut self.session, entry)?;
         if commit == Commit::Done {
             self.overlay.committed(entry);

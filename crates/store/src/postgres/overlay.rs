@@ -102,16 +102,17 @@ impl Overlay {
         self.recent().problem = Some(problem);
     }
 
-    /// Waits while more than this many writes are not in the tables; says why if that lasts too long.
-    pub fn wait_for_room(&self, most: usize, patience: Duration) -> Result<(), StoreError> {
+    /// Waits while more than this many writes are not in the tables. False if that lasts too long; an error if whoever
+    /// projects has one.
+    pub fn wait_for_room(&self, most: usize, patience: Duration) -> Result<bool, StoreError> {
         let full = |recent: &mut Recent| recent.writes > most;
         let waited = self.changed.wait_timeout_while(self.recent(), patience, full);
-        let (mut recent, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        if !full(&mut recent) {
-            return Ok(());
+        let (recent, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        match &recent.problem {
+            _ if recent.writes <= most => Ok(true),
+            None => Ok(false),
+            Some(problem) => Err(StoreError::Unknown(format!("the tables are behind: {problem}"))),
         }
-        let why = recent.problem.as_ref().map_or_else(String::new, |problem| format!(": {problem}"));
-        Err(StoreError::Unknown(format!("the tables are behind{why}")))
     }
 
     /// Waits until there is work (and a little longer, so that more of it comes together), until `patience` is over, or

@@ -3,6 +3,7 @@
 //! The meaning is that of [`memory::Tables`](crate::memory::Tables); nothing is checked or decided here either. A node
 //! that is new in an entry is written once, as it is at the entry's end.
 
+use super::attempts::Attempts;
 use super::columns::{Content, Json, Word, micros, signed};
 use super::sql;
 use crate::contract::{Entry, KEPT_ENTRIES};
@@ -19,9 +20,11 @@ use tidegate_core::time::Moment;
 
 /// Makes all of an entry's writes in the transaction that is open.
 pub fn apply(connection: &Connection, entry: &Entry, batch: &str) -> rusqlite::Result<()> {
-    let tables = Tables { connection, statements: RefCell::default() };
+    let attempts = Attempts::of(&entry.writes);
+    let tables = Tables { connection, attempts, statements: RefCell::default() };
     let new = new_nodes(entry);
-    entry.writes.iter().filter(|write| !is_about(write, &new)).try_for_each(|write| tables.write(write))?;
+    let is_said = |write: &&Write| is_about(write, &new) || tables.attempts.say(write);
+    entry.writes.iter().filter(|write| !is_said(write)).try_for_each(|write| tables.write(write))?;
     for task in new.tasks.values() {
         tables.add_node(&task.row)?;
         tables.add_output(TaskId::node(task.row.node), task.output.as_ref())?;
@@ -80,6 +83,7 @@ fn is_about(write: &Write, new: &memory::Tables) -> bool {
 
 struct Tables<'a> {
     connection: &'a Connection,
+    attempts: Attempts,
     /// Those that were used, by where their text is: to look for the text itself takes as long as a small statement.
     statements: RefCell<BTreeMap<(*const u8, usize), CachedStatement<'a>>>,
 }
@@ -227,10 +231,16 @@ impl Tables<'_> {
         error: Option<&str>,
         at: Moment,
     ) -> rusqlite::Result<()> {
-        let (node, state) = (id(task.node), Word(state));
-        let changed = match task.index() {
-            None => self.run(sql!("task_end"), (node, state, at.0, error))?,
-            Some(index) => self.run(sql!("item_end"), (node, index, state, at.0, error))?,
+        let (node, state, attempt) = (id(task.node), Word(state), self.attempts.get(task));
+        let changed = match (task.index(), attempt.map(|attempt| (attempt.number, attempt.granted.0))) {
+            (None, None) => self.run(sql!("task_end"), (node, state, at.0, error))?,
+            (None, Some((number, granted))) => {
+                self.run(sql!("task_run"), (node, state, at.0, error, number, granted))?
+            }
+            (Some(index), None) => self.run(sql!("item_end"), (node, index, state, at.0, error))?,
+            (Some(index), Some((number, granted))) => {
+                self.run(sql!("item_run"), (node, index, state, at.0, error, number, granted))?
+            }
         };
         self.add_output(task, output.filter(|_| changed > 0))
     }

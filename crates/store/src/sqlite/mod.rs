@@ -6,6 +6,7 @@
 //! believes and what the disk holds may differ, and only a fresh connection finds out. The lock is kept meanwhile.
 
 mod apply;
+mod attempts;
 mod backup;
 mod columns;
 mod fault;

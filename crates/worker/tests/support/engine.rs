@@ -95,14 +95,16 @@ async fn answer(
                 let _ = to_worker.send(ToWorker::Renewal { renewal, sent });
                 continue;
             }
-            ToEngine::Report { lease, outcome } => {
-                let _ = to_worker.send(ToWorker::Reported(lease));
-                // A repeated report must say the same.
-                if let Some(before) = reported.insert(lease, outcome.clone()) {
-                    assert_eq!(before, outcome);
-                    continue;
+            ToEngine::Reports(reports) => {
+                for (lease, outcome) in reports {
+                    let _ = to_worker.send(ToWorker::Reported(lease));
+                    // A repeated report must say the same.
+                    match reported.insert(lease, outcome.clone()) {
+                        Some(before) => assert_eq!(before, outcome),
+                        None => drop(tell.send(Heard::Reported(lease, outcome))),
+                    }
                 }
-                Heard::Reported(lease, outcome)
+                continue;
             }
             ToEngine::Draining => Heard::Draining,
             ToEngine::Leave => Heard::Left,
