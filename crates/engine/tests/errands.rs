@@ -29,7 +29,7 @@ async fn commands_of_one_errand_are_answered_in_order() {
     let nodes: Vec<u64> = answers[..3].iter().map(|answer| node_of(answer).0).collect();
     assert!(nodes.is_sorted(), "{nodes:?}");
     assert_eq!(answers[3], Answer::Refused(Refusal::KeyConflict("once".into())));
-    assert_eq!(engine.send_all(Vec::new()).await.unwrap(), []);
+    assert_eq!(engine.insist_on_all(Vec::new()).await.unwrap(), []);
     let again = engine.insist_on_all([submit(1), submit(2)].map(Command::Submit).to_vec()).await.unwrap();
     assert_eq!(again[1], Answer::Accepted { node: node_of(&answers[1]), again: true });
 }

@@ -10,7 +10,7 @@ mod engine;
 use std::process::ExitCode;
 use tidegate_core::protocol::Payload;
 use tidegate_core::time::Span;
-use tidegate_worker::{GuardianCommand, Settings, Worker, guardian, link};
+use tidegate_worker::{GuardianCommand, Settings, Worker, guardian};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -28,9 +28,8 @@ fn main() -> ExitCode {
 async fn work(lease: u64, order: Payload) -> ExitCode {
     let Ok(program) = std::env::current_exe() else { panic!("this program has no path") };
     let guardian = Some(GuardianCommand { program, args: vec!["guardian".into()] });
-    let (link, end) = link();
+    let (mut engine, link) = engine::Engine::new();
     let worker = tokio::spawn(Worker::new(Settings::new("fixture", 1, guardian)).run(link));
-    let mut engine = engine::Engine::new(end);
     engine.lease = Span::millis(lease);
     let lease = engine.hand_out(order);
     println!("{:?}", engine.outcome(lease).await);

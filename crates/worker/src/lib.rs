@@ -26,6 +26,6 @@ pub mod worker;
 pub use ctx::Ctx;
 pub use functions::Functions;
 pub use guardian::GuardianCommand;
-pub use link::{EngineEnd, Join, Link, Slots, ToEngine, ToWorker, link};
+pub use link::{Join, Link, Slots, ToEngine, ToWorker};
 pub use logs::{LogLine, LogSink, Stream};
 pub use worker::{Control, Settings, Worker, WorkerError};

@@ -69,21 +69,9 @@ pub struct Link {
     pub(crate) outbox: Box<dyn Fn(ToEngine) + Send>,
 }
 
-/// The engine's end. Dropping `to_worker` ends the worker and everything it runs.
-pub struct EngineEnd {
-    pub to_worker: mpsc::UnboundedSender<ToWorker>,
-    pub from_worker: mpsc::UnboundedReceiver<ToEngine>,
-}
-
-pub fn link() -> (Link, EngineEnd) {
-    let (outbox, from_worker) = mpsc::unbounded_channel();
-    // An engine that is gone shows as the end of the inbox.
-    let (link, to_worker) = Link::to(move |message| drop(outbox.send(message)));
-    (link, EngineEnd { to_worker, from_worker })
-}
-
 impl Link {
-    /// Says everything to `outbox`, from within the worker: it must not wait. What is sent to the other end is heard.
+    /// Says everything to `outbox`, from within the worker: it must not wait. What is sent to the other end is heard;
+    /// dropping that ends the worker and everything it runs.
     pub fn to(outbox: impl Fn(ToEngine) + Send + 'static) -> (Link, mpsc::UnboundedSender<ToWorker>) {
         let (to_worker, inbox) = mpsc::unbounded_channel();
         (Link { inbox, outbox: Box::new(outbox) }, to_worker)

@@ -108,11 +108,10 @@ async fn a_draining_worker_finishes_what_it_has_and_hands_back_the_rest() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_engine_that_goes_away_takes_everything_with_it() {
-    let (link, end) = tidegate_worker::link();
+    let (mut engine, link) = support::engine::Engine::new();
     let settings = tidegate_worker::Settings::new("w", 1, Some(support::guardian()));
     let worker = tokio::spawn(tidegate_worker::Worker::new(settings).run(link));
     let witness = Witness::new();
-    let mut engine = support::engine::Engine::new(end);
     engine.hand_out(script(STUBBORN, &witness));
     assert_eq!(witness.line(), "up");
     engine.go_away();

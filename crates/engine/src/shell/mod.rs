@@ -142,12 +142,6 @@ impl Engine {
         answers.into_iter().next().ok_or(EngineError::Unavailable)
     }
 
-    /// Sends commands that belong together, and waits until what all of them did is durable. If there is no answer, some
-    /// may have been carried out and others not.
-    pub async fn send_all(&self, commands: Vec<Command>) -> Result<Vec<Answer>, EngineError> {
-        self.carry_out(commands, true, true).await
-    }
-
     /// Submits what was never submitted before, under ids that were made for it: nobody need look whether it was. Asks
     /// again until there is an answer or the store cannot be used.
     pub async fn submit_new(&self, submits: Vec<Submit>) -> Result<Vec<Answer>, EngineError> {
@@ -168,7 +162,8 @@ impl Engine {
         answers.into_iter().next().ok_or(EngineError::Unavailable)
     }
 
-    /// The same for [`Engine::send_all`].
+    /// The same for commands that belong together: they are answered when what all of them did is durable. If there is no
+    /// answer, some may have been carried out and others not.
     pub async fn insist_on_all(&self, commands: Vec<Command>) -> Result<Vec<Answer>, EngineError> {
         self.ask_again_if(commands, |error| matches!(error, EngineError::Unavailable)).await
     }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tidegate_core::ids::{Epoch, NodeId, RunId, TaskId};
 use tidegate_core::protocol::{Attempt, Lease, Outcome, Payload, Renewal};
 use tidegate_core::time::Span;
-use tidegate_worker::{EngineEnd, Join, ToEngine, ToWorker, clock};
+use tidegate_worker::{Join, Link, ToEngine, ToWorker, clock};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinHandle;
 
@@ -29,11 +29,16 @@ pub struct Engine {
 }
 
 impl Engine {
-    pub fn new(end: EngineEnd) -> Engine {
+    /// With the end of its link for a worker.
+    pub fn new() -> (Engine, Link) {
+        let (outbox, from_worker) = unbounded_channel();
+        // An engine that is gone shows as the end of the inbox.
+        let (link, to_worker) = Link::to(move |message| drop(outbox.send(message)));
         let (tell, heard) = unbounded_channel();
         let renews = Arc::new(AtomicBool::new(true));
-        let answers = tokio::spawn(answer(end.to_worker.clone(), end.from_worker, tell, renews.clone()));
-        Engine { to_worker: end.to_worker, heard, renews, answers, granted: 0, lease: Span::seconds(30) }
+        let answers = tokio::spawn(answer(to_worker.clone(), from_worker, tell, renews.clone()));
+        let engine = Engine { to_worker, heard, renews, answers, granted: 0, lease: Span::seconds(30) };
+        (engine, link)
     }
 
     pub fn stop_renewing(&self) {

@@ -15,7 +15,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 use tidegate_core::protocol::{Outcome, Payload};
 use tidegate_core::time::Span;
-use tidegate_worker::{Control, GuardianCommand, Settings, Worker, WorkerError, link};
+use tidegate_worker::{Control, GuardianCommand, Settings, Worker, WorkerError};
 use tokio::task::JoinHandle;
 
 /// Long enough for a crowded machine; a test that passes never waits for it.
@@ -54,10 +54,10 @@ pub fn bench(change: impl FnOnce(&mut Settings)) -> Bench {
     let mut settings = Settings::new("bench", 1, Some(guardian()));
     settings.grace = Span::millis(200);
     change(&mut settings);
-    let (link, end) = link();
+    let (engine, link) = Engine::new();
     let worker = Worker::new(settings);
     let control = worker.control();
-    Bench { engine: Engine::new(end), control, worker: tokio::spawn(worker.run(link)) }
+    Bench { engine, control, worker: tokio::spawn(worker.run(link)) }
 }
 
 impl Bench {
