@@ -113,6 +113,8 @@ pub struct Server {
     resigned: bool,
     /// Attempts of a core that was given up have still to end.
     aborting: bool,
+    /// The newest term that was taken up here.
+    newest: u32,
     keeps_digests: bool,
 }
 
@@ -133,6 +135,7 @@ impl Server {
             outage: None,
             resigned: false,
             aborting: false,
+            newest: 0,
             keeps_digests: false,
         }
     }
@@ -223,17 +226,27 @@ impl Server {
                     self.outage = None;
                 }
             }
-            (Some(term), _) if !self.resigned => {
-                self.step_down(out);
-                self.clock.begin(term.clock, local);
-                self.ask_at = local + EXTEND_EVERY;
-                self.role = Role::Loading(term);
-                out.push(Output::Load);
-            }
-            (Some(term), _) => out.push(Output::Resign { term: term.term }),
+            (Some(term), Role::Loading(mine)) if mine.term == term.term => {}
+            (Some(term), _) if self.resigned => out.push(Output::Resign { term: term.term }),
+            (Some(term), _) => self.take_up(term, local, out),
             (None, Role::Follower) => {}
             (None, _) => self.step_down(out),
         }
+    }
+
+    /// A lead begins. One that was given up is not taken up again, although the store may have extended it meanwhile: the
+    /// epochs of its grants would be given twice.
+    fn take_up(&mut self, term: Term, local: Moment, out: &mut Vec<Output>) {
+        self.step_down(out);
+        if term.term <= self.newest || self.aborting {
+            self.ask_at = local;
+            return;
+        }
+        self.newest = term.term;
+        self.clock.begin(term.clock, local);
+        self.ask_at = local + EXTEND_EVERY;
+        self.role = Role::Loading(term);
+        out.push(Output::Load);
     }
 
     fn loaded(&mut self, result: Result<Loaded, StoreError>, local: Moment, out: &mut Vec<Output>) {
