@@ -5,7 +5,7 @@ use clap::Args;
 use std::io::Write;
 use std::time::Instant;
 use tidegate_sim::campaign::{Ledger, campaign};
-use tidegate_sim::world::play;
+use tidegate_sim::world::{Watch, play};
 
 #[derive(Args)]
 pub struct Sim {
@@ -22,6 +22,9 @@ pub struct Sim {
     #[arg(long)]
     canary: Option<String>,
 }
+
+/// In so many seeds everything must have happened that is to be tested.
+const ENOUGH: u64 = 1_000;
 
 /// Seeds within which a planted bug must be found.
 #[cfg(feature = "planted-bugs")]
@@ -52,7 +55,7 @@ fn again(sim: &Sim) -> Result<()> {
 }
 
 fn replay(seed: u64) -> Result<()> {
-    let outcome = play(seed, None, true);
+    let outcome = play(seed, None, Watch::Trace);
     let mut out = std::io::stdout().lock();
     for line in &outcome.trace {
         writeln!(out, "{line}")?;
@@ -77,7 +80,7 @@ fn seeds(first: u64, count: u64) -> Result<()> {
         bail!("seed {seed}: {violation}\nreplay: cargo xtask sim --seed {seed}");
     }
     let untested = ledger.untested();
-    if !untested.is_empty() && count >= 100 {
+    if !untested.is_empty() && count >= ENOUGH {
         bail!("never tested while it mattered: {}", untested.join(", "));
     }
     Ok(())

@@ -20,13 +20,13 @@ impl Core {
     }
 
     /// Counters equal the sums over running tasks.
-    fn check_sums(&self) {
+    fn check_sums<'a>(&'a self) {
         let mut holders: BTreeMap<ClassId, u64> = BTreeMap::new();
-        let mut busy: BTreeMap<Name, SlotCounts> = BTreeMap::new();
-        let mut count = |work: &Work| {
+        let mut busy: BTreeMap<&Name, SlotCounts> = BTreeMap::new();
+        let mut count = |work: &'a Work| {
             let Some(running) = work.running() else { return };
             *holders.entry(work.class).or_default() += 1;
-            let slots = busy.entry(running.worker.clone()).or_default();
+            let slots = busy.entry(&running.worker).or_default();
             match self.slot_kind(work.class) {
                 SlotKind::Process => slots.process += 1,
                 SlotKind::Io => slots.io += 1,

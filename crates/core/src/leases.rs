@@ -1,7 +1,7 @@
 //! Leases that run out, workers that fall silent, and the patience of a leader who was away himself.
 
 use crate::core::Core;
-use crate::ids::{Name, TaskId};
+use crate::ids::{Epoch, Name, TaskId};
 use crate::model::LEASE;
 use crate::nodes::{Work, WorkState};
 use crate::planted::Bug;
@@ -31,11 +31,24 @@ impl Core {
 
     /// Losing what this worker has now, unless it renews it, is nobody's fault.
     pub(crate) fn excuse(&mut self, name: &Name) {
+        self.set_excused(name, |_| true);
+    }
+
+    /// The worker was started anew, so it ended with all it had, whether or not that could have been renewed: a task that
+    /// ends the process of its engine each time must not be excused each time. Only what this core granted before it
+    /// heard of the worker never reached it.
+    pub(crate) fn charge(&mut self, name: &Name) {
+        let heard = self.workers.get(name).is_some_and(|worker| worker.heard);
+        let incarnation = self.incarnation;
+        self.set_excused(name, |epoch| !heard && epoch.incarnation == incarnation);
+    }
+
+    fn set_excused(&mut self, name: &Name, excused: impl Fn(Epoch) -> bool) {
         let Some(worker) = self.workers.get(name) else { return };
         let attempts: Vec<TaskId> = worker.attempts.keys().copied().collect();
         for task in attempts {
             if let Some(running) = self.work_mut(task).and_then(Work::running_mut) {
-                running.excused = true;
+                running.excused = excused(running.epoch);
             }
         }
     }

@@ -40,10 +40,16 @@ pub enum Bug {
     HandBackCharged,
     /// A pool's units are counted once, however many were asked for.
     WeightIgnored,
+    /// After a core was given up the next one does not wait for the end of what ran ahead of it.
+    AbortedNotJoined,
+    /// Functions run ahead of their commits although other servers may lead.
+    AheadWhereShared,
+    /// Functions run ahead of their commits although the last leader did not resign.
+    AheadAfterCrash,
 }
 
 impl Bug {
-    pub const ALL: [Bug; 17] = [
+    pub const ALL: [Bug; 20] = [
         Bug::FencingOff,
         Bug::WakeupDropped,
         Bug::ReleaseTwice,
@@ -61,6 +67,9 @@ impl Bug {
         Bug::StopForgottenAtLoad,
         Bug::HandBackCharged,
         Bug::WeightIgnored,
+        Bug::AbortedNotJoined,
+        Bug::AheadWhereShared,
+        Bug::AheadAfterCrash,
     ];
 }
 

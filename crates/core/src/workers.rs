@@ -11,8 +11,10 @@ pub(crate) const UNKNOWN: u64 = 0;
 pub(crate) struct Worker {
     pub incarnation: u64,
     pub attempts: BTreeMap<TaskId, Epoch>,
-    /// When it was last heard of.
+    /// When it was last heard of, or when the core that knows it from the store was loaded.
     pub seen: Moment,
+    /// It was heard of by this core.
+    pub heard: bool,
     /// It gets nothing new: it has been silent for too long, or has left and attempts of it are still to end.
     pub connected: bool,
     /// When its leases are looked at next: the key of its entry in `checks`.
@@ -39,10 +41,17 @@ impl Workers {
     }
 
     pub fn insert(&mut self, name: &Name, incarnation: u64, seen: Moment, check: Moment) {
-        let worker = Worker { incarnation, attempts: BTreeMap::new(), seen, connected: true, check };
+        let (attempts, heard) = (BTreeMap::new(), false);
+        let worker = Worker { incarnation, attempts, seen, heard, connected: true, check };
         self.remove(name);
         self.checks.insert((check, name.clone()));
         self.workers.insert(name.clone(), worker);
+    }
+
+    pub fn heard_of(&mut self, name: &Name, now: Moment) {
+        if let Some(worker) = self.workers.get_mut(name) {
+            (worker.seen, worker.heard) = (now, true);
+        }
     }
 
     pub fn remove(&mut self, name: &Name) -> Option<Worker> {

@@ -15,7 +15,7 @@ pub mod writer;
 pub use clock::EngineClock;
 pub use cluster::Listener;
 pub use reader::Reader;
-pub use server::{Input, Output, Server};
+pub use server::{Input, MakeCore, Output, Server};
 pub use shell::{
     Definition, Deliver, Delivery, Engine, EngineError, Evaluate, KEEP_AT_LEAST, Prepared, Retention,
     Settings,

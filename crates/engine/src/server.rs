@@ -8,6 +8,7 @@ use crate::writer::{GivenUp, Released, Ticket, Writer};
 use std::sync::Arc;
 use tidegate_core::Core;
 use tidegate_core::ids::Name;
+use tidegate_core::planted::{Bug, Planted};
 use tidegate_core::protocol::{Answer, Command, Effect, Lease};
 use tidegate_core::time::{Moment, Span};
 use tidegate_store::{Commit, Entry, Loaded, StoreError, Term};
@@ -113,7 +114,10 @@ pub struct Server {
     resigned: bool,
     /// Attempts of a core that was given up have still to end.
     aborting: bool,
+    /// The newest term that was taken up here.
+    newest: u32,
     keeps_digests: bool,
+    planted: Planted,
 }
 
 impl Server {
@@ -133,7 +137,9 @@ impl Server {
             outage: None,
             resigned: false,
             aborting: false,
+            newest: 0,
             keeps_digests: false,
+            planted: Planted::default(),
         }
     }
 
@@ -141,6 +147,11 @@ impl Server {
     /// tests: it panics where they differ.
     pub fn keeping_digests(self) -> Self {
         Server { keeps_digests: true, ..self }
+    }
+
+    #[cfg(feature = "planted-bugs")]
+    pub fn plant(&mut self, bug: Bug) {
+        self.planted = Planted::bug(bug);
     }
 
     pub fn name(&self) -> &Name {
@@ -223,17 +234,27 @@ impl Server {
                     self.outage = None;
                 }
             }
-            (Some(term), _) if !self.resigned => {
-                self.step_down(out);
-                self.clock.begin(term.clock, local);
-                self.ask_at = local + EXTEND_EVERY;
-                self.role = Role::Loading(term);
-                out.push(Output::Load);
-            }
-            (Some(term), _) => out.push(Output::Resign { term: term.term }),
+            (Some(term), Role::Loading(mine)) if mine.term == term.term => {}
+            (Some(term), _) if self.resigned => out.push(Output::Resign { term: term.term }),
+            (Some(term), _) => self.take_up(term, local, out),
             (None, Role::Follower) => {}
             (None, _) => self.step_down(out),
         }
+    }
+
+    /// A lead begins. One that was given up is not taken up again, although the store may have extended it meanwhile: the
+    /// epochs of its grants would be given twice.
+    fn take_up(&mut self, term: Term, local: Moment, out: &mut Vec<Output>) {
+        self.step_down(out);
+        if term.term <= self.newest || self.must_wait_for_aborted() {
+            self.ask_at = local;
+            return;
+        }
+        self.newest = term.term;
+        self.clock.begin(term.clock, local);
+        self.ask_at = local + EXTEND_EVERY;
+        self.role = Role::Loading(term);
+        out.push(Output::Load);
     }
 
     fn loaded(&mut self, result: Result<Loaded, StoreError>, local: Moment, out: &mut Vec<Output>) {
@@ -263,12 +284,19 @@ impl Server {
                 "the core loaded at entry {sequence} is not the one that wrote it"
             );
         }
-        let ahead_from = match (term.alone, term.clean) {
+        Writer::new(core, term.term, sequence)
+            .running_ahead(self.ahead_from(term, now))
+            .keeping_digests(self.keeps_digests)
+    }
+
+    fn ahead_from(&self, term: &Term, now: Moment) -> Option<Moment> {
+        let alone = term.alone || self.planted.has(Bug::AheadWhereShared);
+        let clean = term.clean || self.planted.has(Bug::AheadAfterCrash);
+        match (alone, clean) {
             (false, _) => None,
             (true, true) => Some(now),
             (true, false) => Some(now + GATED),
-        };
-        Writer::new(core, term.term, sequence).running_ahead(ahead_from).keeping_digests(self.keeps_digests)
+        }
     }
 
     fn committed(&mut self, result: Result<Commit, StoreError>, local: Moment, out: &mut Vec<Output>) {
@@ -359,10 +387,14 @@ impl Server {
         }
     }
 
-    /// While attempts of an earlier core have still to end, there must be no new one.
     fn may_ask(&self) -> bool {
         let leads = !matches!(self.role, Role::Follower);
-        !self.asking && (leads || !self.resigned && !self.aborting)
+        !self.asking && (leads || !self.resigned && !self.must_wait_for_aborted())
+    }
+
+    /// While attempts of an earlier core have still to end, there must be no new one.
+    fn must_wait_for_aborted(&self) -> bool {
+        self.aborting && !self.planted.has(Bug::AbortedNotJoined)
     }
 
     fn write_on(&mut self, local: Moment, out: &mut Vec<Output>) {

@@ -23,6 +23,8 @@ struct Seen {
     aborted: Vec<Lease>,
     commits: usize,
     asks_to_lead: bool,
+    asks_to_go_on: bool,
+    loads: bool,
 }
 
 impl Driven {
@@ -52,6 +54,8 @@ impl Driven {
                 Output::Abort(leases) => seen.aborted = leases,
                 Output::Commit(_) => seen.commits += 1,
                 Output::Lead { mine: None, .. } => seen.asks_to_lead = true,
+                Output::Lead { mine: Some(_), .. } => seen.asks_to_go_on = true,
+                Output::Load => seen.loads = true,
                 _ => {}
             }
         }
@@ -156,4 +160,44 @@ fn what_ran_ahead_of_a_core_that_is_given_up_has_ended_before_there_is_another()
     assert!(!driven.tell(Input::Tick).asks_to_lead);
     assert_eq!(driven.server.next_wake(), None, "it waits for those that were aborted");
     assert!(driven.tell(Input::Aborted).asks_to_lead);
+}
+
+/// The store may answer both questions in any order, and epochs of a term must not be given twice.
+#[test]
+fn a_lead_that_is_extended_after_its_core_was_given_up_is_not_taken_up_again() {
+    for runs_ahead in [true, false] {
+        let mut driven = Driven::new(true, true);
+        driven.now = driven.now + Span::seconds(2);
+        assert!(driven.tell(Input::Tick).asks_to_go_on);
+        let submitted = if runs_ahead { job(1) } else { Command::Declare(declare()) };
+        driven.apply([submitted]);
+        let seen = driven.tell(Input::Committed(Err(StoreError::Unusable("disk full".to_owned()))));
+        assert_eq!(seen.aborted.len(), usize::from(runs_ahead));
+        let extended = Term { term: 1, clock: driven.now, alone: true, clean: false };
+        let mut seen = driven.tell(Input::Led(Ok(Some(extended))));
+        assert!(!seen.loads && !driven.server.leads());
+        if runs_ahead {
+            assert!(!seen.asks_to_lead, "something of the core that was given up still runs");
+            seen = driven.tell(Input::Aborted);
+        }
+        assert!(seen.asks_to_lead, "for a term of its own");
+        let next = Term { term: 2, clock: driven.now, alone: true, clean: false };
+        assert!(driven.tell(Input::Led(Ok(Some(next)))).loads);
+    }
+}
+
+#[test]
+fn a_lead_that_is_extended_while_it_is_loaded_is_as_clean_as_it_was() {
+    let mut driven = Driven { server: Server::new("a".into()), now: Moment(1_000_000), tickets: 0 };
+    driven.tell(Input::Tick);
+    let term = Term { term: 1, clock: driven.now, alone: true, clean: true };
+    assert!(driven.tell(Input::Led(Ok(Some(term.clone())))).loads);
+    driven.now = driven.now + Span::seconds(2);
+    assert!(driven.tell(Input::Tick).asks_to_go_on, "loading takes long");
+    let extended = Term { clock: driven.now, clean: false, ..term };
+    assert!(!driven.tell(Input::Led(Ok(Some(extended)))).loads, "once is enough");
+    driven.tell(Input::Loaded(Ok(Loaded::default())));
+    driven.apply([Command::Declare(declare()), join(8)]);
+    driven.commit();
+    assert_eq!(driven.apply([job(1)]).delivered.len(), 1, "it runs ahead");
 }

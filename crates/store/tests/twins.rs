@@ -87,7 +87,7 @@ impl Stores {
 
     /// Every row of every table. What is open was compared before, so that the tables have followed.
     fn compare_rows(&mut self, folder: &Path, admin: &Admin) {
-        let expected = dump::of_memory(&self.memory.dump());
+        let expected = self.memory.look(dump::of_memory);
         dump::compare(&dump::of_sqlite(&folder.join("store.db")), &expected);
         dump::compare(&dump::of_postgres(admin), &expected);
     }

@@ -40,9 +40,7 @@ impl Core {
             self.write(Write::Renewed { leases, until: now + length });
         }
         self.deliver_missing(&name, &heartbeat.has);
-        if let Some(worker) = self.workers.get_mut(&name) {
-            worker.seen = now;
-        }
+        self.workers.heard_of(&name, now);
         self.schedule_check(&name);
         Ok(Answer::Renewal(renewal))
     }

@@ -19,12 +19,14 @@ impl Core {
         let is_it = |known: &Worker| [join.incarnation, UNKNOWN].contains(&known.incarnation);
         if self.workers.get(&name).is_some_and(is_it) {
             if let Some(worker) = self.workers.get_mut(&name) {
-                (worker.incarnation, worker.seen, worker.connected) = (join.incarnation, now, true);
+                (worker.incarnation, worker.connected) = (join.incarnation, true);
             }
         } else {
+            self.charge(&name);
             self.lose_worker(&name, now);
             self.workers.insert(&name, join.incarnation, now, now + LEASE);
         }
+        self.workers.heard_of(&name, now);
         self.admission.set_worker(&name, join.skills.clone(), join.slots, now);
         self.schedule_check(&name);
         self.write(Write::WorkerJoined(Box::new(WorkerRow {

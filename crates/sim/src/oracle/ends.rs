@@ -152,7 +152,7 @@ impl Oracle {
 fn may_have_failed(job: &super::Job, deeds: &super::Deeds) -> bool {
     job.spec.has_timeout
         || deeds.failures >= job.spec.attempts
-        || deeds.lost + deeds.maybe_lost > job.spec.max_losses
+        || deeds.lost + deeds.maybe_lost + deeds.given_up > job.spec.max_losses
 }
 
 fn waited_too_long(job: &super::Job, row: &NodeRow) -> bool {

@@ -300,7 +300,9 @@ impl Limits {
 fn is_orderly(plan: &Plan) -> bool {
     let trouble = plan.trouble;
     let messages = trouble.lost + trouble.late + trouble.doubled;
-    messages + trouble.server_pauses + trouble.server_crashes + trouble.unknown_commits == 0
+    let servers = trouble.server_pauses + trouble.server_crashes + trouble.unknown_commits + trouble.ends;
+    let is_poisoned = plan.embedded && plan.kinds.iter().any(|kind| kind.kills_worker);
+    messages + servers == 0 && !is_poisoned
 }
 
 pub(crate) fn step_of(label: &str) -> &str {

@@ -4,6 +4,7 @@
 //! Rules about order are judged only over stretches in which nothing was disturbed, because only then does what is
 //! seen on the workers tell everything about what was granted.
 
+mod ahead;
 mod ends;
 mod limits;
 mod order;
@@ -11,6 +12,7 @@ mod pauses;
 mod workers;
 
 use crate::world::{GRACE, JobKind, Plan};
+use ahead::Ahead;
 use limits::Limits;
 use pauses::Pauses;
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,7 +21,7 @@ use tidegate_core::Asked;
 use tidegate_core::admission::LimitKey;
 use tidegate_core::ids::{Epoch, Name, NodeId, RunId, TaskId};
 use tidegate_core::model::{Flow, LEASE, Line, WhenBusy};
-use tidegate_core::protocol::{Answer, Attempt, Lease, Outcome};
+use tidegate_core::protocol::{Answer, Attempt, Lease, Outcome, Payload};
 use tidegate_core::time::{Moment, Span};
 
 /// Clocks and messages may differ by this much before it means anything.
@@ -94,6 +96,8 @@ pub(crate) struct Job {
     pub cancel_done: Option<Moment>,
     /// In line again from this time, after a failure.
     pub again: Option<Moment>,
+    /// The first grant of it that a server sent on its way.
+    pub first: Option<(Epoch, Moment)>,
 }
 
 /// What physically happened to one label.
@@ -104,6 +108,10 @@ pub(crate) struct Deeds {
     pub handed_back: u32,
     pub lost: u32,
     pub maybe_lost: u32,
+    /// Starts that were aborted, or whose grants were never made durable.
+    pub undone: u32,
+    /// Its worker gave it up because nobody renewed its lease.
+    pub given_up: u32,
     pub succeeded: bool,
     pub succeeded_told: bool,
 }
@@ -133,6 +141,7 @@ pub(crate) struct Handed {
     pub length: Span,
     /// Which attempt of its task it is.
     pub number: u32,
+    pub started: bool,
     /// When it was first reported.
     pub over: Option<Moment>,
     /// The report was answered, or lost with its worker.
@@ -151,8 +160,8 @@ pub struct Oracle {
     root_ids: BTreeMap<String, NodeId>,
     pub(crate) deeds: BTreeMap<String, Deeds>,
     pub(crate) handed: BTreeMap<Lease, Handed>,
-    /// The first grant of each label that a server sent on its way: its number and its time.
-    pub(crate) first: BTreeMap<String, (Epoch, Moment)>,
+    /// The same for jobs whose submitters were not answered yet.
+    first: BTreeMap<String, (Epoch, Moment)>,
     newest: BTreeMap<TaskId, Epoch>,
     pub(crate) limits: Limits,
     shut_down: BTreeMap<Name, Moment>,
@@ -163,6 +172,10 @@ pub struct Oracle {
     lossless: bool,
     begun: BTreeSet<String>,
     pauses: Pauses,
+    ahead: Ahead,
+    embedded: bool,
+    /// What was submitted, whether or not its submitter was answered.
+    specs: BTreeMap<String, JobSpec>,
 }
 
 impl Oracle {
@@ -194,6 +207,9 @@ impl Oracle {
                 == 0,
             begun: BTreeSet::new(),
             pauses: Pauses::default(),
+            ahead: Ahead::default(),
+            embedded: plan.embedded,
+            specs: BTreeMap::new(),
         }
     }
 
@@ -228,6 +244,10 @@ impl Oracle {
 
     // ---- what submitters were told
 
+    pub fn submits(&mut self, spec: &JobSpec) {
+        self.specs.insert(spec.label.clone(), spec.clone());
+    }
+
     pub fn accepted_job(&mut self, node: NodeId, spec: JobSpec, now: Moment) {
         let label = spec.label.clone();
         let job = Job {
@@ -238,6 +258,7 @@ impl Oracle {
             cancel_asked: None,
             cancel_done: None,
             again: None,
+            first: self.first.remove(&label),
         };
         self.labels.insert(node, label.clone());
         self.jobs.insert(label, job);
@@ -270,7 +291,9 @@ impl Oracle {
             root.cancel_done.get_or_insert(now);
         }
         let ended = |calm| Deferred::CancelIsOver { node, since: now, calm };
-        [(GRACE + Span::seconds(2), ended(now - LEASE.times(2))), (LEASE + Span::seconds(10), ended(now))]
+        // Where a commit may take its time, so may the end.
+        let soon = GRACE + Span::seconds(if self.embedded { 14 } else { 2 });
+        [(soon, ended(now - LEASE.times(2))), (LEASE + Span::seconds(10), ended(now))]
     }
 
     pub fn reranked(&mut self, node: NodeId) {
@@ -299,7 +322,7 @@ impl Oracle {
 
     /// A server sent a granted attempt on its way.
     pub fn handed_over(&mut self, attempt: &Attempt, worker: &Name, at: Moment) {
-        let label = String::from_utf8_lossy(attempt.order.bytes()).trim_matches('"').to_owned();
+        let label = label_of(&attempt.order);
         let lease = attempt.lease;
         if self.handed.contains_key(&lease) {
             return;
@@ -310,7 +333,10 @@ impl Oracle {
             self.not_before_its_end(before, at);
         }
         self.limits.note_pace(&label, lease.epoch, at);
-        self.first.entry(label.clone()).or_insert((lease.epoch, at));
+        match self.jobs.get_mut(&label) {
+            Some(job) => job.first = job.first.or(Some((lease.epoch, at))),
+            None => drop(self.first.entry(label.clone()).or_insert((lease.epoch, at))),
+        }
         self.handed.insert(
             lease,
             Handed {
@@ -319,6 +345,7 @@ impl Oracle {
                 at,
                 length: attempt.length,
                 number: attempt.number,
+                started: false,
                 over: None,
                 answered: false,
             },
@@ -369,7 +396,10 @@ impl Oracle {
         self.limits.pending.extend(found);
         let Some(handed) = self.handed.get(&lease) else { return };
         let label = handed.label.clone();
-        if let Some(job) = self.jobs.get_mut(&label).filter(|_| matches!(outcome, Outcome::Failed { .. })) {
+        // Where nothing waits for a commit the next try may begin before this is heard.
+        let stands_again =
+            matches!(outcome, Outcome::Failed { .. }) && self.newest.get(&lease.task) == Some(&lease.epoch);
+        if let Some(job) = self.jobs.get_mut(&label).filter(|_| stands_again) {
             job.again = Some(now + job.spec.pause + SLACK);
         }
         self.deeds(&label).succeeded_told |= matches!(outcome, Outcome::Succeeded(_));
@@ -379,9 +409,11 @@ impl Oracle {
     fn fenced(&mut self, lease: Lease, now: Moment) -> Option<Violation> {
         let newest = self.newest.get(&lease.task).copied()?;
         let granted = self.handed.get(&Lease { epoch: newest, ..lease }).map(|handed| handed.at);
-        // An answer may be long on its way: what was reported before the newer grant may have counted before it.
+        // An answer may be long on its way: what was reported before the newer grant may have counted before it. The time
+        // of a grant is the engine's, which is a little behind.
         let reported = self.handed.get(&lease).and_then(|handed| handed.over);
-        let in_time = reported.is_some_and(|reported| granted.is_some_and(|granted| reported < granted));
+        let in_time =
+            reported.is_some_and(|reported| granted.is_some_and(|granted| reported < granted + SLACK));
         if newest > lease.epoch && !in_time {
             let what = format!("a report with epoch {} counted, the task has epoch {newest}", lease.epoch);
             return Some(Violation::new("I7", what, now));
@@ -425,6 +457,7 @@ impl Oracle {
         self.no_start_after_cancel(label, lease, now)?;
         self.no_start_while_paused(label, lease, now)?;
         self.no_start_too_late(label, lease, now)?;
+        self.no_start_ahead_of_its_time(label, lease, now)?;
         self.bounded_starts(label, now)?;
         let granted = self.handed.get(&lease).map_or(now, |handed| handed.at);
         let root = self.root_of(label);
@@ -439,15 +472,8 @@ impl Oracle {
     }
 
     fn demands_of(&self, label: &str) -> Vec<(LimitKey, u32)> {
-        match self.kind_of(label) {
-            Some(kind) => match self.jobs.get(label) {
-                Some(job) => job.spec.demands.clone(),
-                None => kind
-                    .demands(None)
-                    .into_iter()
-                    .filter(|(key, _)| matches!(key, LimitKey::Pool(_)))
-                    .collect(),
-            },
+        match self.specs.get(label) {
+            Some(spec) => spec.demands.clone(),
             None => self.limits.step_demands(label),
         }
     }
@@ -456,4 +482,9 @@ impl Oracle {
     fn root_of(&self, label: &str) -> Option<String> {
         if label.starts_with("job/") { None } else { label.split(':').next().map(str::to_owned) }
     }
+}
+
+/// The label in an order: how what a worker runs is recognised.
+pub(crate) fn label_of(order: &Payload) -> String {
+    String::from_utf8_lossy(order.bytes()).trim_matches('"').to_owned()
 }

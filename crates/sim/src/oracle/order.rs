@@ -1,6 +1,6 @@
 //! Order: nobody is overtaken by whoever ranks after it at the same limit, and nobody waits for ever.
 
-use super::{Job, Oracle, SLACK, Violation};
+use super::{Job, JobSpec, Oracle, SLACK, Violation};
 use tidegate_core::admission::LimitKey;
 use tidegate_core::ids::{Epoch, Name};
 use tidegate_core::protocol::Lease;
@@ -21,7 +21,7 @@ impl Oracle {
         now: Moment,
     ) -> Result<(), Violation> {
         let Some(job) = self.jobs.get_mut(label) else { return Ok(()) };
-        let is_first = self.first.get(label).is_some_and(|(epoch, _)| *epoch == lease.epoch);
+        let is_first = job.first.is_some_and(|(epoch, _)| epoch == lease.epoch);
         let again = job.again.take();
         let job = &self.jobs[label];
         let since = if is_first { Some(job.accepted) } else { again };
@@ -33,13 +33,13 @@ impl Oracle {
         let mut waited_with_others = false;
         let mut passed = Vec::new();
         for other in self.jobs.values() {
-            let Some(&(epoch, at)) = self.first.get(&other.spec.label) else { continue };
+            let Some((epoch, at)) = other.first else { continue };
             if !overtook(job, other, lease.epoch, epoch, at, since) {
                 waited_with_others |= other.accepted < granted && ranks_after(other, job);
                 continue;
             }
             let same_class = other.spec.action == job.spec.action && other.spec.demands == job.spec.demands;
-            let shared = share_a_limit(other, job);
+            let shared = share_a_limit(&other.spec, &job.spec);
             // A task that needs one limit only, and never lacks a worker, stands in that limit's line.
             let stands_there = job.spec.ample && job.spec.demands.len() == 1 && shared;
             if (same_class || stands_there) && !other.odd {
@@ -65,20 +65,23 @@ impl Oracle {
     }
 
     /// When the last of those that rank before it at one of its limits was granted: only from then on is its wait
-    /// bounded.
+    /// bounded. Those whose submitters were not answered yet may rank before it.
     fn outranked_until(&self, job: &Job, mine: Epoch) -> Moment {
-        let before = |other: &&Job| ranks_after(job, other) && share_a_limit(other, job);
-        let granted = |other: &Job| self.first.get(&other.spec.label).filter(|(epoch, _)| *epoch < mine);
-        let before = self.jobs.values().filter(before);
-        before.filter_map(granted).map(|&(_, at)| at).max().unwrap_or(job.accepted)
+        let before = |other: &&Job| ranks_after(job, other) && share_a_limit(&other.spec, &job.spec);
+        let known = self.jobs.values().filter(before).filter_map(|other| other.first);
+        let shares = |label: &str| self.specs.get(label).is_some_and(|spec| share_a_limit(spec, &job.spec));
+        let unknown = self.first.iter().filter(|(label, _)| shares(label)).map(|(_, &first)| first);
+        let granted = known.chain(unknown).filter(|(epoch, _)| *epoch < mine);
+        granted.map(|(_, at)| at).max().unwrap_or(job.accepted)
     }
 
-    /// A start must come in bounded time where nothing stands in its way.
+    /// A task that fails, or is lost with its worker, does not start again for ever. In a cluster any disturbance may
+    /// have cost a start that nobody heard of; within a process only what ran ahead of its commit, or was given up.
     pub(super) fn bounded_starts(&mut self, label: &str, now: Moment) -> Result<(), Violation> {
-        let Some(job) = self.jobs.get(label) else { return Ok(()) };
+        let Some(spec) = self.specs.get(label) else { return Ok(()) };
         let deeds = &self.deeds[label];
-        let excuses = deeds.handed_back + self.server_troubles;
-        let most = job.spec.attempts + job.spec.max_losses + excuses;
+        let uncounted = if self.embedded { deeds.undone + deeds.given_up } else { self.server_troubles };
+        let most = spec.attempts + spec.max_losses + deeds.handed_back + uncounted;
         if deeds.starts > most {
             let what = format!("{label} started {} times, {most} are allowed", deeds.starts);
             return Err(Violation::new("I11", what, now));
@@ -127,8 +130,8 @@ impl Oracle {
     }
 }
 
-fn share_a_limit(one: &Job, other: &Job) -> bool {
-    one.spec.demands.iter().any(|(key, _)| other.spec.demands.iter().any(|(own, _)| own == key))
+fn share_a_limit(one: &JobSpec, other: &JobSpec) -> bool {
+    one.demands.iter().any(|(key, _)| other.demands.iter().any(|(own, _)| own == key))
 }
 
 /// Stretches of starts that have a limit of the task in common.

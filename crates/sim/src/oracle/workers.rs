@@ -2,6 +2,7 @@
 
 use super::Oracle;
 use tidegate_core::ids::Name;
+use tidegate_core::protocol::Lease;
 use tidegate_core::time::Moment;
 
 impl Oracle {
@@ -9,7 +10,8 @@ impl Oracle {
     pub fn lost_worker(&mut self, worker: &Name, now: Moment) {
         self.turns(worker, now);
         for label in self.unanswered(worker) {
-            self.deeds(&label).lost += 1;
+            // What was lost with a whole process is found in the store that it left.
+            self.deeds(&label).lost += u32::from(!self.embedded);
         }
     }
 
@@ -30,6 +32,13 @@ impl Oracle {
                 handed.label.clone()
             })
             .collect()
+    }
+
+    /// A worker ends an attempt whose lease nobody renewed. If nobody could, that is not held against its task.
+    pub fn gives_up(&mut self, lease: Lease) {
+        if let Some(label) = self.handed.get(&lease).map(|handed| handed.label.clone()) {
+            self.deeds(&label).given_up += 1;
+        }
     }
 
     pub fn may_be_lost(&mut self, label: &str) {

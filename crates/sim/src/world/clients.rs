@@ -172,6 +172,7 @@ impl World {
         let kind = &self.plan.kinds[kind];
         let key = kind.keyed.then(|| Name::from(*self.random.pick(&super::plan::KEYS)));
         let spec = JobSpec::new(id, kind, key.clone(), priority, self.now);
+        self.oracle.submits(&spec);
         let what = Submission::Job {
             action: kind.action.clone(),
             key,

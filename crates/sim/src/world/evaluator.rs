@@ -36,8 +36,3 @@ pub(super) fn evaluate(asked: &Asked, now: Moment, oracle: &mut Oracle) -> Evalu
         (None, _) => Evaluation::Order(Rendered { order: Payload::new(format!("\"{label}\"")), key: None }),
     }
 }
-
-/// The label in an order.
-pub(super) fn label(order: &Payload) -> String {
-    String::from_utf8_lossy(order.bytes()).trim_matches('"').to_owned()
-}

@@ -16,6 +16,7 @@ pub(crate) enum Fault {
     WorkerGoesOn(WorkerId),
     WorkerShutDown(WorkerId),
     WorkerCutOff(WorkerId),
+    ProcessEnds,
 }
 
 impl World {
@@ -45,6 +46,9 @@ impl World {
             let worker = self.random.index(self.workers.len());
             self.sometime(Event::Fault(Fault::WorkerShutDown(worker)));
         }
+        for _ in 0..trouble.ends {
+            self.sometime(Event::Fault(Fault::ProcessEnds));
+        }
         for _ in 0..trouble.limit_changes {
             self.sometime(Event::Client(Intent::ChangeLimit));
         }
@@ -73,6 +77,9 @@ impl World {
 
     pub(super) fn fault(&mut self, fault: Fault) {
         match fault {
+            Fault::ServerReturns(_) | Fault::ServerGoesOn(_) if self.plan.embedded => {
+                return self.revive_process();
+            }
             Fault::ServerReturns(id) => return self.revive_server(id),
             Fault::ServerGoesOn(id) => return self.resume_server(id),
             Fault::WorkerReturns(id) => return self.revive_worker(id),
@@ -82,6 +89,9 @@ impl World {
         }
         let away = Span::millis(self.random.between(500, 12_000));
         match fault {
+            Fault::ServerCrash(_) if self.plan.embedded => self.kill_process("process killed"),
+            Fault::ServerPause(_) if self.plan.embedded => self.pause_process(),
+            Fault::ProcessEnds => self.shut_down_process(),
             Fault::ServerCrash(id) => {
                 self.crash_server(id);
                 self.after(away, Event::Fault(Fault::ServerReturns(id)));

@@ -5,6 +5,7 @@
 //! between them.
 
 mod clients;
+mod embedded;
 mod evaluator;
 mod faults;
 mod operators;
@@ -18,6 +19,7 @@ pub use plan::{JobKind, KEYS, Plan};
 use crate::oracle::{Oracle, Violation};
 use crate::random::Random;
 use clients::{Clients, Intent};
+use embedded::{Embedded, Turn};
 use faults::Fault;
 use servers::SimServer;
 use std::collections::BTreeMap;
@@ -67,6 +69,8 @@ pub(crate) enum ToWorker {
     Unknown,
     Reported(Lease),
     Stop(Lease),
+    /// Nobody knows whether these grants are durable: end them.
+    Abort(Vec<Lease>),
     /// Nobody leads there: ask another.
     Elsewhere,
 }
@@ -135,6 +139,11 @@ pub(crate) enum Event {
     },
     Client(Intent),
     Fault(Fault),
+    /// Something about the process as a whole, in this life of its server.
+    Process {
+        life: u64,
+        turn: Turn,
+    },
     Judge(crate::oracle::Deferred),
 }
 
@@ -143,12 +152,13 @@ pub struct World {
     pub(crate) plan: Plan,
     pub(crate) now: Moment,
     pub(crate) random: Random,
-    events: BTreeMap<(Moment, u64), Event>,
+    events: BTreeMap<(Moment, u64), Box<Event>>,
     sequence: u64,
     pub(crate) store: MemoryStore,
     pub(crate) servers: Vec<SimServer>,
     pub(crate) workers: Vec<SimWorker>,
     pub(crate) clients: Clients,
+    embedded: Embedded,
     pub(crate) askers: BTreeMap<u64, Asker>,
     next_ticket: u64,
     pub(crate) bug: Option<Bug>,
@@ -157,9 +167,19 @@ pub struct World {
     /// Whole limits were claimed once more at the end.
     probed: bool,
     pub(crate) oracle: Oracle,
-    pub(crate) trace: Option<Vec<String>>,
+    watch: Watch,
+    trace: Vec<String>,
     /// A running digest of everything that happened.
     digest: u64,
+}
+
+/// How much of a seed is written down, which costs more than playing it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Watch {
+    Nothing,
+    /// What everything amounts to.
+    Digest,
+    Trace,
 }
 
 /// What one seed did.
@@ -175,8 +195,8 @@ pub struct Outcome {
 }
 
 /// Plays one seed to its end.
-pub fn play(seed: u64, bug: Option<Bug>, traced: bool) -> Outcome {
-    let mut world = World::new(Plan::new(seed), bug, traced);
+pub fn play(seed: u64, bug: Option<Bug>, watch: Watch) -> Outcome {
+    let mut world = World::new(Plan::new(seed), bug, watch);
     let violation = world.run().err();
     Outcome {
         commands: world.oracle.commands,
@@ -185,12 +205,12 @@ pub fn play(seed: u64, bug: Option<Bug>, traced: bool) -> Outcome {
         faults: std::mem::take(&mut world.oracle.faults),
         tested: std::mem::take(&mut world.oracle.tested),
         violation,
-        trace: world.trace.take().unwrap_or_default(),
+        trace: std::mem::take(&mut world.trace),
     }
 }
 
 impl World {
-    fn new(plan: Plan, bug: Option<Bug>, traced: bool) -> World {
+    fn new(plan: Plan, bug: Option<Bug>, watch: Watch) -> World {
         let store = MemoryStore::new();
         let random = Random::new(plan.seed ^ 0x5EED);
         let mut world = World {
@@ -202,13 +222,15 @@ impl World {
             servers: Vec::new(),
             workers: Vec::new(),
             clients: Clients::default(),
+            embedded: Embedded::default(),
             askers: BTreeMap::new(),
             next_ticket: 0,
             bug,
             troubled: true,
             done_since: None,
             probed: false,
-            trace: traced.then(Vec::new),
+            watch,
+            trace: Vec::new(),
             digest: 0,
             store,
             plan,
@@ -237,7 +259,7 @@ impl World {
                 self.heal();
             }
             steps += 1;
-            self.happen(event)?;
+            self.happen(*event)?;
             if !self.troubled && self.is_over() {
                 return self.judge_end();
             }
@@ -265,9 +287,10 @@ impl World {
             Event::Guardian { worker, life, lease } => self.guardian_looks(worker, life, lease)?,
             Event::Client(intent) => self.client_acts(intent),
             Event::Fault(fault) => self.fault(fault),
+            Event::Process { life, turn } => self.process_turns(life, turn),
             Event::Judge(deferred) => {
-                let tables = self.store.dump();
-                self.oracle.judge_deferred(&deferred, &tables, self.now)?;
+                let (oracle, now) = (&mut self.oracle, self.now);
+                self.store.look(|tables| oracle.judge_deferred(&deferred, tables, now))?;
             }
         }
         Ok(())
@@ -277,7 +300,7 @@ impl World {
 
     pub(crate) fn after(&mut self, span: Span, event: Event) {
         self.sequence += 1;
-        self.events.insert((self.now + span, self.sequence), event);
+        self.events.insert((self.now + span, self.sequence), Box::new(event));
     }
 
     /// How long something quick takes: a message, a write.
@@ -288,7 +311,11 @@ impl World {
     /// Sends a message: perhaps it is late, lost or doubled.
     pub(crate) fn send(&mut self, make: impl Fn() -> Event) {
         let trouble = if self.troubled { self.plan.trouble } else { Default::default() };
-        if self.is_cut_off(&make()) {
+        let event = make();
+        if self.plan.embedded {
+            return self.pass(event);
+        }
+        if self.is_cut_off(&event) {
             return;
         }
         if self.random.chance(trouble.lost) {
@@ -304,29 +331,29 @@ impl World {
             self.disturbed("message late");
             span = Span::millis(self.random.between(50, 4_000));
         }
-        self.after(span, make());
+        self.after(span, event);
     }
 
     /// Something went wrong: from here on, order is not judged until it has been calm for a while.
     pub(crate) fn disturbed(&mut self, what: &'static str) {
         self.oracle.count_fault(what);
         self.oracle.disturb(self.now);
-        if let Some(trace) = &mut self.trace {
-            trace.push(format!("{:?}  *** {what}", self.now));
+        if self.watch == Watch::Trace {
+            self.trace.push(format!("{:?}  *** {what}", self.now));
         }
     }
 
     fn note(&mut self, event: &Event) {
         let quiet = matches!(event, Event::Server { .. } | Event::Worker { .. } | Event::Guardian { .. });
-        if quiet {
+        if quiet || self.watch == Watch::Nothing {
             return;
         }
         let text = format!("{event:?}");
         for byte in text.bytes() {
             self.digest = (self.digest ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3);
         }
-        if let Some(trace) = &mut self.trace {
-            trace.push(format!("{:?}  {text}", self.now));
+        if self.watch == Watch::Trace {
+            self.trace.push(format!("{:?}  {text}", self.now));
         }
     }
 
@@ -336,6 +363,9 @@ impl World {
     fn heal(&mut self) {
         self.troubled = false;
         self.oracle.disturb(self.now);
+        if self.plan.embedded {
+            self.revive_process();
+        }
         for server in 0..self.servers.len() {
             self.revive_server(server);
         }
@@ -372,8 +402,8 @@ impl World {
     }
 
     fn judge_end(&mut self) -> Result<(), Violation> {
-        let tables = self.store.dump();
-        self.oracle.judge_end(&tables, self.now)
+        let (oracle, now) = (&mut self.oracle, self.now);
+        self.store.look(|tables| oracle.judge_end(tables, now))
     }
 
     fn stalled(&self) -> Violation {

@@ -79,8 +79,9 @@ impl World {
 
     /// What was lowered is raised again, what was paused goes on.
     pub(super) fn operators_heal(&mut self) {
-        // Twice, because what was sent before may still be on its way.
-        for wait in [Span::ZERO, Span::seconds(6)] {
+        // Twice, because what was sent before may still be on its way, and a process that ends may be away for a while.
+        let again = Span::seconds(if self.plan.embedded { 20 } else { 6 });
+        for wait in [Span::ZERO, again] {
             for key in self.clients.changed.clone() {
                 self.after(wait, Event::Client(Intent::RestoreLimit(key)));
             }

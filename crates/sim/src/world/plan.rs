@@ -1,12 +1,19 @@
 //! What a seed is made of: limits, actions, flows, machines and the faults that will happen to them.
+//!
+//! Three worlds in four are clusters: servers that share a store, and workers on machines of their own. The fourth is
+//! **embedded**: one process that has its store for itself and runs functions, some of them ahead of their commits.
+
+mod flows;
+mod trouble;
+
+pub use trouble::Trouble;
 
 use crate::random::Random;
 use tidegate_core::admission::{LimitKey, Skills, SlotCounts};
 use tidegate_core::ids::Name;
 use tidegate_core::model::{
-    Action, ActionPolicy, Backoff, Each, Flow, LimitsDocument, Line, Loop, OnFailure, Origin, Pool,
-    QuotaPolicy, QuotaWindow, RatePolicy, Requirement, Retry, Rule, Runner, Step, TagLimit, Template,
-    WhenBusy, WhenExhausted, WhenFull, Work,
+    Action, ActionPolicy, Backoff, Each, Flow, LimitsDocument, Line, Origin, Pool, QuotaPolicy, QuotaWindow,
+    RatePolicy, Requirement, Retry, Runner, TagLimit, WhenBusy, WhenExhausted, WhenFull,
 };
 use tidegate_core::time::Span;
 
@@ -15,6 +22,9 @@ pub const SHORT_LEASE: Span = Span::seconds(6);
 
 /// The action whose limit comes and goes.
 pub const RESCOPED: &str = "rescoped";
+
+/// One seed in so many plays in a process that has its store for itself.
+const EMBEDDED: u64 = 4;
 
 pub const KEYS: [&str; 3] = ["red", "green", "blue"];
 
@@ -31,6 +41,8 @@ pub struct JobKind {
     /// In percent.
     pub fails: u64,
     pub kills_worker: bool,
+    /// Carried out by a function inside its worker.
+    pub function: bool,
     pub queue: &'static str,
     pub rate: Option<RatePolicy>,
     pub quota: Option<QuotaPolicy>,
@@ -53,6 +65,7 @@ impl JobKind {
             longest,
             fails: 0,
             kills_worker: false,
+            function: false,
             queue: "default",
             rate: None,
             quota: None,
@@ -85,30 +98,17 @@ pub struct WorkerPlan {
     pub slots: SlotCounts,
 }
 
-/// How often what goes wrong, in percent (of messages, of commits) or as a number of times.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Trouble {
-    pub lost: u64,
-    pub late: u64,
-    pub doubled: u64,
-    pub unknown_commits: u64,
-    pub server_crashes: u64,
-    pub server_pauses: u64,
-    pub worker_kills: u64,
-    pub worker_pauses: u64,
-    pub worker_shutdowns: u64,
-    pub worker_cuts: u64,
-    pub limit_changes: u64,
-    pub cancels: u64,
-    pub priorities: u64,
-    pub pauses: u64,
-    pub rescopes: u64,
-    pub cancel_storms: u64,
+impl WorkerPlan {
+    pub fn most_at_once(&self) -> u32 {
+        self.slots.process + self.slots.io
+    }
 }
 
 #[derive(Clone, Debug)]
 pub struct Plan {
     pub seed: u64,
+    /// One process that has its store for itself.
+    pub embedded: bool,
     pub limits: LimitsDocument,
     pub actions: Vec<Action>,
     pub flows: Vec<Flow>,
@@ -125,15 +125,22 @@ pub struct Plan {
 impl Plan {
     pub fn new(seed: u64) -> Plan {
         let mut random = Random::new(seed);
+        let embedded = seed % EMBEDDED == EMBEDDED - 1;
         let limits = limits(&mut random);
-        let kinds = kinds(&mut random, &limits);
-        let trouble = trouble(&mut random);
+        let mut kinds = kinds(&mut random, &limits);
+        if embedded {
+            embed(&mut kinds, &mut random);
+        }
+        let trouble = Trouble::new(&mut random, embedded);
+        let flows = flows::flows(&mut random, embedded);
+        let servers = random.between(1, 3) as usize;
         Plan {
             seed,
+            embedded,
             actions: kinds.iter().map(action).collect(),
-            flows: flows(&mut random),
-            servers: random.between(1, 3) as usize,
-            workers: workers(&mut random),
+            flows,
+            servers: if embedded { 1 } else { servers },
+            workers: workers(&mut random, &kinds, embedded),
             trouble,
             active: Span::seconds(random.between(20, 70)),
             jobs: random.between(40, 100),
@@ -178,6 +185,7 @@ fn kinds(random: &mut Random, limits: &LimitsDocument) -> Vec<JobKind> {
     let ample = |action: &str, pools: &[(&str, u32)]| JobKind {
         pools: pools.iter().map(|(pool, units)| (Name::from(*pool), *units)).collect(),
         queue: "ample",
+        function: true,
         ..JobKind::new(action, brief)
     };
     let wide = |name: &str| slots(name) - 1;
@@ -256,8 +264,19 @@ fn crowds() -> Vec<JobKind> {
     ]
 }
 
+/// Where everything is in one process there are only functions. What ends its worker ends everything, and afterwards
+/// nothing runs ahead for a while: so most of these worlds have none of it.
+fn embed(kinds: &mut [JobKind], random: &mut Random) {
+    let has_poison = random.chance(35);
+    for kind in kinds {
+        kind.function = true;
+        kind.kills_worker &= has_poison;
+    }
+}
+
 fn action(kind: &JobKind) -> Action {
-    let needs = Requirement { queue: kind.queue.into(), runner: Runner::Process, labels: Vec::new() };
+    let runner = if kind.function { Runner::Function(kind.action.clone()) } else { Runner::Process };
+    let needs = Requirement { queue: kind.queue.into(), runner, labels: Vec::new() };
     let policy = ActionPolicy {
         action: kind.action.clone(),
         each: Each { concurrency: kind.concurrency, rate: kind.rate, quota: kind.quota.clone() },
@@ -279,11 +298,22 @@ fn action(kind: &JobKind) -> Action {
     Action::function(policy)
 }
 
-fn workers(random: &mut Random) -> Vec<WorkerPlan> {
-    let worker = |name: String, queues: &[&str], process: u64| WorkerPlan {
-        name: Name::from(name),
-        skills: Skills { queues: queues.iter().map(|queue| Name::from(*queue)).collect(), ..Skills::plain() },
-        slots: SlotCounts { process: process as u32, io: 0 },
+fn workers(random: &mut Random, kinds: &[JobKind], embedded: bool) -> Vec<WorkerPlan> {
+    let functions = kinds.iter().filter(|kind| kind.function).map(|kind| kind.action.clone());
+    let functions: Vec<Name> = functions.chain([flows::STEP.into()]).collect();
+    let worker = |name: String, queues: &[&str], slots: u64| {
+        let (slots, runs_functions) = (slots as u32, embedded || queues.contains(&"ample"));
+        let counts = match runs_functions {
+            true => SlotCounts { process: 0, io: slots },
+            false => SlotCounts { process: slots, io: 0 },
+        };
+        let skills = Skills {
+            queues: queues.iter().map(|queue| Name::from(*queue)).collect(),
+            functions: if runs_functions { functions.clone() } else { Vec::new() },
+            processes: !runs_functions,
+            ..Skills::plain()
+        };
+        WorkerPlan { name: Name::from(name), skills, slots: counts }
     };
     let mut workers = vec![
         worker("ample-1".to_owned(), &["ample"], 40),
@@ -294,138 +324,4 @@ fn workers(random: &mut Random) -> Vec<WorkerPlan> {
         workers.push(worker(format!("worker-{n}"), &["default"], random.between(2, 5)));
     }
     workers
-}
-
-fn trouble(random: &mut Random) -> Trouble {
-    // A third of the seeds are calm, so that rules about order are judged undisturbed; the others have it all.
-    if random.chance(33) {
-        let mut few = |most| random.below(most);
-        return Trouble {
-            limit_changes: few(3),
-            cancels: few(8),
-            worker_shutdowns: few(2),
-            worker_kills: few(2),
-            server_crashes: few(2),
-            pauses: few(3),
-            rescopes: few(2),
-            ..Trouble::default()
-        };
-    }
-    let mut few = |most| random.below(most);
-    Trouble {
-        lost: few(6),
-        late: few(10),
-        doubled: few(6),
-        unknown_commits: few(8),
-        server_crashes: few(4),
-        server_pauses: few(3),
-        worker_kills: few(4),
-        worker_pauses: few(4),
-        worker_shutdowns: few(3),
-        worker_cuts: few(4),
-        limit_changes: few(6),
-        cancels: few(12),
-        priorities: few(6),
-        pauses: few(5),
-        rescopes: few(4),
-        cancel_storms: few(2),
-    }
-}
-
-// ---- flows: templates are what the simulated evaluator reads: a number of items, `true`, `false`, `error`
-
-fn text(text: &str) -> Template {
-    Template(text.into())
-}
-
-fn step(name: &str, after: &[u32]) -> Step {
-    Step {
-        name: name.into(),
-        after: after.to_vec(),
-        rule: Rule::Success { when: None },
-        work: Work::Run(text("")),
-        each: None,
-        pools: Vec::new(),
-        needs: Requirement::process(),
-        retry: Retry::ONCE,
-        max_losses: 3,
-        timeout: None,
-        start_within: None,
-        line: 1,
-    }
-}
-
-fn flow(name: &str, steps: Vec<Step>) -> Flow {
-    Flow {
-        name: name.into(),
-        description: None,
-        inputs: Vec::new(),
-        tags: Vec::new(),
-        concurrency: None,
-        key: None,
-        when_busy: WhenBusy::Queue,
-        parallel_steps: None,
-        timeout: None,
-        fail_fast: false,
-        steps,
-        outputs: None,
-        file: "plan".into(),
-        line: 1,
-    }
-}
-
-const RETRY: Retry =
-    Retry { attempts: 1, backoff: Backoff::Constant, delay: Span::millis(300), max_delay: Span::seconds(1) };
-
-fn looped(random: &mut Random, name: &str, after: &[u32], on_failure: OnFailure) -> Step {
-    let items = *random.pick(&[0u64, 1, 2, 5, 9, 14]);
-    let window = Some(random.between(1, 4) as u32);
-    Step {
-        each: Some(Loop { items: text(&items.to_string()), window, on_failure }),
-        retry: Retry { attempts: 2, ..RETRY },
-        ..step(name, after)
-    }
-}
-
-fn flows(random: &mut Random) -> Vec<Flow> {
-    let when = |rule: &'static str| Rule::Success { when: Some(text(rule)) };
-    let condition = ["true", "false", "error"][random.index(3)];
-    let window = flow(
-        "window",
-        vec![
-            step("list", &[]),
-            looped(random, "each", &[0], OnFailure::Continue),
-            step("after", &[1]),
-            Step { rule: when(condition), ..step("maybe", &[2]) },
-            Step { rule: Rule::Always { when: None }, ..step("always", &[3]) },
-        ],
-    );
-    let mut wide = flow(
-        "wide",
-        (0..random.between(3, 7))
-            .map(|n| Step {
-                pools: vec![("tool".into(), 1)],
-                timeout: random.chance(30).then_some(Span::seconds(4)),
-                retry: if random.chance(50) { Retry { attempts: 2, ..RETRY } } else { Retry::ONCE },
-                ..step(&format!("s{n}"), &[])
-            })
-            .collect(),
-    );
-    wide.parallel_steps = Some(random.between(1, 3) as u32);
-    wide.concurrency = Some(1);
-    wide.when_busy =
-        *random.pick(&[WhenBusy::Queue, WhenBusy::Queue, WhenBusy::Replace, WhenBusy::CancelRunning]);
-    wide.fail_fast = random.chance(30);
-    let mut nested = flow(
-        "nested",
-        vec![
-            Step { work: Work::Flow { flow: "window".into(), inputs: text("{}") }, ..step("inner", &[]) },
-            Step { work: Work::Wait(text("2500")), ..step("pause", &[]) },
-            looped(random, "strict", &[1], OnFailure::Tolerate(1)),
-            Step { rule: Rule::States { when: text("true") }, ..step("handler", &[0, 2]) },
-        ],
-    );
-    nested.outputs = Some(text("{}"));
-    nested.timeout = random.chance(20).then_some(Span::seconds(25));
-    vec![window, wide, nested]
 }

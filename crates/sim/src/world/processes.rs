@@ -1,17 +1,26 @@
-//! Processes: they really overlap, take their time to die, and are ended by a guardian when their worker cannot.
+//! Processes: they really overlap, take their time to die, and are ended by a guardian when their worker cannot. Functions
+//! of an embedded engine have no guardian: they end and stand still with everything else, and some block their thread.
 
 use super::workers::GRACE;
 use super::{Event, WorkerId, World};
-use crate::oracle::Violation;
+use crate::oracle::{Violation, label_of};
 use crate::random::Random;
 use tidegate_core::protocol::{Attempt, Lease, Outcome, Payload};
 use tidegate_core::time::{Moment, Span};
+
+/// How long a function may block. The engine takes nothing from a worker that could not be heard for a third of a lease;
+/// what blocks for longer than that may overlap with its next attempt.
+const MOST_BLOCKED: Span = Span::millis(2_500);
 
 #[derive(Debug)]
 pub(crate) struct Process {
     pub label: String,
     pub(super) outcome: Outcome,
     pub(super) kills_worker: bool,
+    /// It ends in its own time, whatever it is told.
+    pub(super) blocks: bool,
+    /// It stood still past its deadline: whatever is promised, it may overlap with what comes after it.
+    pub(super) overdue: bool,
     /// When the guardian makes an end of it unless told otherwise (world time).
     pub(super) guardian: Moment,
     /// It was told to end, and how it will say it ended.
@@ -25,7 +34,7 @@ impl World {
         attempt: Attempt,
         guardian: Moment,
     ) -> Result<(), Violation> {
-        let label = super::evaluator::label(&attempt.order);
+        let label = label_of(&attempt.order);
         let behaviour = self.behaviour(&label, attempt.number);
         let lease = attempt.lease;
         let worker = &mut self.workers[id];
@@ -36,15 +45,19 @@ impl World {
                 label: label.clone(),
                 outcome: behaviour.outcome,
                 kills_worker: behaviour.kills_worker,
+                blocks: behaviour.blocks,
+                overdue: false,
                 guardian,
                 ending: None,
             },
         );
-        let (name, slots) = (worker.plan.name.clone(), worker.plan.slots.process);
-        let running = worker.processes.len();
+        let (name, slots) = (worker.plan.name.clone(), worker.plan.most_at_once());
+        let running = worker.processes.values().filter(|process| !process.overdue).count();
         self.oracle.started(&label, lease, &name, running, slots, self.now)?;
         self.after(behaviour.lasts, Event::ProcessDone { worker: id, life, lease });
-        self.after(guardian.since(self.now), Event::Guardian { worker: id, life, lease });
+        if !self.plan.embedded {
+            self.after(guardian.since(self.now), Event::Guardian { worker: id, life, lease });
+        }
         Ok(())
     }
 
@@ -61,24 +74,46 @@ impl World {
         } else {
             Outcome::Succeeded(Payload::new("1"))
         };
+        let lasts = Span::micros(random.between(1_000, longest.0));
         Behaviour {
-            lasts: Span::micros(random.between(1_000, longest.0)),
+            lasts,
+            blocks: self.plan.embedded && lasts <= MOST_BLOCKED && random.chance(40),
             outcome,
             kills_worker: kind.is_some_and(|kind| kind.kills_worker),
         }
     }
 
     pub(super) fn process_done(&mut self, id: WorkerId, life: u64, lease: Lease) -> Result<(), Violation> {
-        let Some(process) = self.workers[id].processes.get(&lease).filter(|process| process.ending.is_none())
-        else {
+        let goes_on = |process: &&Process| process.ending.is_none() || process.blocks;
+        let Some(process) = self.workers[id].processes.get(&lease).filter(goes_on) else { return Ok(()) };
+        if self.stands_still(id) {
+            self.workers[id].missed.push(Event::ProcessDone { worker: id, life, lease });
             return Ok(());
-        };
+        }
         if process.kills_worker && self.workers[id].life == life {
-            self.kill_worker(id, "task killed its worker");
+            self.kill_from_within(id);
             return Ok(());
         }
         let outcome = process.outcome.clone();
         self.process_is_over(id, life, lease, outcome)
+    }
+
+    /// A function that stood still past its deadline could not be ended in time. That is the exception to what is promised
+    /// of leases; whatever it reports is still void.
+    pub(super) fn forgive_overdue(&mut self, id: WorkerId) {
+        for (lease, process) in &mut self.workers[id].processes {
+            if process.guardian - GRACE <= self.now {
+                process.overdue = true;
+                self.oracle.ended(&process.label, *lease, self.now);
+            }
+        }
+    }
+
+    fn kill_from_within(&mut self, id: WorkerId) {
+        match self.plan.embedded {
+            true => self.kill_process("task killed its process"),
+            false => self.kill_worker(id, "task killed its worker"),
+        }
     }
 
     pub(super) fn end_process(&mut self, id: WorkerId, lease: Lease, says: Outcome) {
@@ -87,12 +122,19 @@ impl World {
         let life = worker.life;
         if let Some(process) = worker.processes.get_mut(&lease) {
             process.ending.get_or_insert(says);
+            if process.blocks {
+                return;
+            }
             self.after(span, Event::ProcessGone { worker: id, life, lease });
         }
     }
 
     pub(super) fn process_gone(&mut self, id: WorkerId, life: u64, lease: Lease) -> Result<(), Violation> {
         let ending = self.workers[id].processes.get(&lease).and_then(|process| process.ending.clone());
+        if self.stands_still(id) {
+            self.workers[id].missed.push(Event::ProcessGone { worker: id, life, lease });
+            return Ok(());
+        }
         match ending {
             Some(outcome) => self.process_is_over(id, life, lease, outcome),
             None => Ok(()),
@@ -129,6 +171,7 @@ impl World {
         let attempts = self.workers[id].attempts.as_mut();
         let actions = attempts.map(|attempts| attempts.ended(lease, outcome, local)).unwrap_or_default();
         self.act(id, actions)?;
+        self.say_if_aborted(id);
         self.leave_if_empty(id);
         Ok(())
     }
@@ -149,4 +192,5 @@ struct Behaviour {
     lasts: Span,
     outcome: Outcome,
     kills_worker: bool,
+    blocks: bool,
 }

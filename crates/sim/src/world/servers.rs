@@ -2,23 +2,26 @@
 //! stand still at any moment.
 
 use super::{Asker, Event, ServerId, ToWorker, WorkerId, World};
+use crate::oracle::label_of;
 use std::collections::BTreeMap;
 use tidegate_core::Core;
 use tidegate_core::ids::{Name, NodeId};
 use tidegate_core::planted::Bug;
 use tidegate_core::protocol::{Answer, Attempt, Command, Effect};
 use tidegate_core::time::{Moment, Span};
-use tidegate_engine::{Input, Output, Server};
-use tidegate_store::{MemoryStore, Reads, Sought, Store, StoreError};
+use tidegate_engine::{Input, MakeCore, Output, Server};
+use tidegate_store::{Commit, MemoryStore, Reads, Sought, Store, StoreError, Term};
 
-/// Out of a hundred failures of the store, those that damage the server's handle.
+/// Out of a hundred failures of the store, those that damage the server's handle: of one that is far away, and of one on
+/// the disk of an embedded engine.
 const SHUT_OUT: u64 = 20;
+const SHUT_OUT_HERE: u64 = 50;
 
 pub(crate) struct SimServer {
     name: Name,
     server: Option<Server>,
     /// Differs for every start; what is meant for an earlier life is not delivered.
-    life: u64,
+    pub(super) life: u64,
     /// How far its clock is off.
     skew: Span,
     store: MemoryStore,
@@ -26,7 +29,7 @@ pub(crate) struct SimServer {
     shut_out: bool,
     paused_until: Option<Moment>,
     /// What arrived while it stood still.
-    missed: Vec<Event>,
+    pub(super) missed: Vec<Event>,
     /// Polls that wait for attempts: sent, arrived (local time).
     polls: BTreeMap<WorkerId, (u64, Moment, Moment)>,
     /// Attempts that wait for a poll.
@@ -38,6 +41,14 @@ pub(crate) struct SimServer {
 impl SimServer {
     pub fn is_up(&self) -> bool {
         self.server.is_some() && self.paused_until.is_none()
+    }
+
+    pub fn has_started(&self) -> bool {
+        self.server.is_some()
+    }
+
+    pub fn is_paused(&self) -> bool {
+        self.paused_until.is_some()
     }
 
     pub fn leads(&self) -> bool {
@@ -52,16 +63,23 @@ impl SimServer {
         self.core().is_some_and(Core::is_idle)
     }
 
-    fn local(&self, now: Moment) -> Moment {
+    pub(super) fn local(&self, now: Moment) -> Moment {
         now + self.skew
+    }
+
+    pub(super) fn die(&mut self) {
+        self.server = None;
+        self.life += 1;
+    }
+
+    pub(super) fn engine_time(&self, now: Moment) -> Option<Moment> {
+        Some(self.server.as_ref()?.engine_time(self.local(now)))
     }
 
     fn start(&mut self) {
         let bug = self.bug;
         let make = move |incarnation| make_core(incarnation, bug);
-        let server = Server::with_core(self.name.clone(), Box::new(make));
-        // A planted bug is the oracle's to find.
-        self.server = Some(if bug.is_none() { server.keeping_digests() } else { server });
+        self.server = Some(make_server(self.name.clone(), Box::new(make), bug));
         self.life += 1;
         self.polls.clear();
         self.outbox.clear();
@@ -74,6 +92,22 @@ impl SimServer {
 
 /// Less than most loops have items.
 const SLICE: u32 = 3;
+
+/// A planted bug is the oracle's to find.
+#[cfg(feature = "planted-bugs")]
+fn make_server(name: Name, make_core: MakeCore, bug: Option<Bug>) -> Server {
+    let mut server = Server::with_core(name, make_core);
+    match bug {
+        Some(bug) => server.plant(bug),
+        None => server = server.keeping_digests(),
+    }
+    server
+}
+
+#[cfg(not(feature = "planted-bugs"))]
+fn make_server(name: Name, make_core: MakeCore, _: Option<Bug>) -> Server {
+    Server::with_core(name, make_core).keeping_digests()
+}
 
 #[cfg(feature = "planted-bugs")]
 fn make_core(incarnation: u32, bug: Option<Bug>) -> Core {
@@ -112,7 +146,7 @@ impl World {
     }
 
     /// Feeds a server and carries out what it says.
-    fn handle(&mut self, id: ServerId, input: Input) {
+    pub(super) fn handle(&mut self, id: ServerId, input: Input) {
         let server = &mut self.servers[id];
         let local = server.local(self.now);
         let Some(engine) = &mut server.server else { return };
@@ -125,8 +159,9 @@ impl World {
                 Output::Effect(effect) => self.effect(id, effect),
                 Output::Written(_) => {}
                 Output::Reopen => self.servers[id].shut_out = false,
+                Output::Abort(leases) => self.abort(&leases),
                 job => {
-                    let span = self.soon();
+                    let span = self.until_stored(&job);
                     self.after(span, Event::Store { server: id, life, job });
                 }
             }
@@ -172,11 +207,13 @@ impl World {
     /// The store does what it was asked to, or does not, and answers, or does not. A server that died meanwhile
     /// may have sent its request already.
     pub(super) fn store_job(&mut self, id: ServerId, life: u64, job: Output) {
+        let Some(job) = self.reaches_store(life, job) else { return };
         let trouble = if self.troubled { self.plan.trouble.unknown_commits } else { 0 };
         let was_shut_out = self.servers[id].shut_out;
         let fails = was_shut_out || self.random.chance(trouble);
         let is_carried_out = !fails || (!was_shut_out && self.random.chance(50));
-        let shut_out = was_shut_out || (fails && self.random.chance(SHUT_OUT));
+        let damages = if self.plan.embedded { SHUT_OUT_HERE } else { SHUT_OUT };
+        let shut_out = was_shut_out || (fails && self.random.chance(damages));
         self.servers[id].shut_out = shut_out;
         let failure = || match shut_out {
             true => StoreError::Unusable("disk full".to_owned()),
@@ -187,17 +224,23 @@ impl World {
         let answer = match &job {
             Output::Lead { mine, lease } => {
                 let result = if is_carried_out { store.lead(&name, *mine, *lease) } else { Err(failure()) };
-                Input::Led(if fails { Err(failure()) } else { result })
+                let term = result.map(|term| term.map(|term| Term { alone: self.plan.embedded, ..term }));
+                let (oracle, now) = (&mut self.oracle, self.now);
+                term.iter().flatten().for_each(|term| store.look(|tables| oracle.leads(term, tables, now)));
+                Input::Led(if fails { Err(failure()) } else { term })
             }
             Output::Load => Input::Loaded(if fails { Err(failure()) } else { store.load() }),
             Output::Commit(entry) => {
                 let result = if is_carried_out { store.commit(entry) } else { Err(failure()) };
+                if result == Ok(Commit::Done) {
+                    self.oracle.made_durable(entry);
+                }
                 Input::Committed(if fails { Err(failure()) } else { result })
             }
             Output::Resign { term } => {
                 // Whether or not it is heard, the lease ends by itself.
-                let _ = store.resign(*term);
-                return;
+                let _ = if is_carried_out { store.resign(*term) } else { Err(failure()) };
+                return self.resigned(life);
             }
             _ => return,
         };
@@ -209,7 +252,7 @@ impl World {
                 (false, false) => "commit lost",
             });
         }
-        let span = self.soon();
+        let span = self.until_answered(&answer);
         self.after(span, Event::StoreAnswer { server: id, life, answer });
     }
 
@@ -258,9 +301,12 @@ impl World {
                 let (Some(order), Some(worker)) = (order, self.worker_named(&worker)) else { return };
                 let until = at + length;
                 let attempt = Attempt { lease, order, length, left: length, number };
+                if self.plan.embedded {
+                    return self.hand_over(worker, attempt, at);
+                }
                 self.oracle.handed_over(&attempt, &self.plan.workers[worker].name, at);
                 if !self.workers[worker].is_joined() {
-                    self.oracle.may_be_lost(&super::evaluator::label(&attempt.order));
+                    self.oracle.may_be_lost(&label_of(&attempt.order));
                 }
                 self.servers[id].outbox.entry(worker).or_default().push((attempt, until));
                 self.answer_poll(id, worker);
@@ -274,8 +320,7 @@ impl World {
                 let Some(asked) = self.servers[id].core().and_then(|core| core.asked(question)) else {
                     return;
                 };
-                let now =
-                    self.servers[id].server.as_ref().map(|server| server.engine_time(server_local(self, id)));
+                let now = self.servers[id].engine_time(self.now);
                 let evaluation =
                     super::evaluator::evaluate(&asked, now.unwrap_or(self.now), &mut self.oracle);
                 let command = Command::Evaluated { question, evaluation };
@@ -304,7 +349,7 @@ impl World {
     fn answer_poll(&mut self, id: ServerId, worker: WorkerId) {
         let local = self.servers[id].local(self.now);
         let server = &mut self.servers[id];
-        let Some(engine_now) = server.server.as_ref().map(|engine| engine.engine_time(local)) else { return };
+        let Some(engine_now) = server.engine_time(self.now) else { return };
         if server.outbox.get(&worker).is_none_or(Vec::is_empty) {
             return;
         }
@@ -333,8 +378,7 @@ impl World {
 
     pub(super) fn crash_server(&mut self, id: ServerId) {
         let led = self.servers[id].leads();
-        self.servers[id].server = None;
-        self.servers[id].life += 1;
+        self.servers[id].die();
         self.disturbed(if led { "leader killed" } else { "server killed" });
     }
 
@@ -359,12 +403,8 @@ impl World {
             return;
         }
         for event in std::mem::take(&mut self.servers[id].missed) {
-            self.after(Span::micros(10), event);
+            self.after(Span::ZERO, event);
         }
         self.handle(id, Input::Tick);
     }
-}
-
-fn server_local(world: &World, id: ServerId) -> Moment {
-    world.servers[id].local(world.now)
 }

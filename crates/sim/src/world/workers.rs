@@ -25,7 +25,7 @@ pub(crate) struct SimWorker {
     /// How far its clock is off.
     pub(super) skew: Span,
     paused_until: Option<Moment>,
-    missed: Vec<Event>,
+    pub(super) missed: Vec<Event>,
     pub processes: BTreeMap<Lease, Process>,
     server: ServerId,
     joined: bool,
@@ -36,6 +36,10 @@ pub(crate) struct SimWorker {
     unheard: bool,
     /// Nothing gets through to it or from it until then.
     cut_off_until: Moment,
+    /// Within a process it hears everything in the order in which it was said: when it hears what was said last.
+    pub(super) hears_by: Moment,
+    /// What it was told to abort, until that has ended.
+    pub(super) aborting: Option<Vec<Lease>>,
 }
 
 impl SimWorker {
@@ -80,6 +84,8 @@ impl World {
                 leaving: false,
                 unheard: false,
                 cut_off_until: Moment(0),
+                hears_by: Moment(0),
+                aborting: None,
             });
             self.start_worker(id);
         }
@@ -92,7 +98,7 @@ impl World {
         let local = worker.local(self.now);
         worker.attempts = Some(make_attempts(worker, local, self.bug));
         (worker.joined, worker.polled, worker.leaving, worker.unheard) = (false, None, false, false);
-        (worker.paused_until, worker.next_tick) = (None, None);
+        (worker.paused_until, worker.next_tick, worker.aborting) = (None, None, None);
         worker.missed.clear();
         worker.server = server;
         let name = worker.plan.name.clone();
@@ -120,7 +126,8 @@ impl World {
 
     fn poll(&mut self, id: WorkerId) {
         let worker = &mut self.workers[id];
-        if worker.leaving || !worker.joined {
+        // Within a process an attempt is handed over when there is one.
+        if worker.leaving || !worker.joined || self.plan.embedded {
             return;
         }
         let sent = worker.local(self.now);
@@ -175,6 +182,11 @@ impl World {
         let unheard = std::mem::take(&mut worker.unheard) && worker.joined;
         let Some(attempts) = worker.attempts.as_mut() else { return Ok(()) };
         let mut actions = attempts.tick(local);
+        for action in &actions {
+            if let Action::Abandon { lease } = action {
+                self.oracle.gives_up(*lease);
+            }
+        }
         if unheard {
             actions.extend(attempts.rejoined(local));
         }
@@ -213,6 +225,7 @@ impl World {
             }
             ToWorker::Renewal { renewal, sent } => attempts.renewed(&renewal, sent, local),
             ToWorker::Stop(lease) => attempts.stop(lease, local),
+            ToWorker::Abort(leases) => return self.worker_aborts(id, leases),
             ToWorker::Reported(lease) => {
                 attempts.reported(lease, local);
                 Vec::new()
@@ -284,6 +297,13 @@ impl World {
             return;
         }
         self.disturbed(how);
+        self.worker_is_gone(id);
+        let span = Span::millis(self.random.between(200, 9_000));
+        self.after(span, Event::Fault(super::Fault::WorkerReturns(id)));
+    }
+
+    /// It ended without a word, and everything it ran with it.
+    pub(super) fn worker_is_gone(&mut self, id: WorkerId) {
         let name = self.workers[id].plan.name.clone();
         let processes = std::mem::take(&mut self.workers[id].processes);
         for (lease, process) in processes {
@@ -299,11 +319,12 @@ impl World {
         self.oracle.lost_worker(&name, self.now);
         self.workers[id].attempts = None;
         self.workers[id].life += 1;
-        let span = Span::millis(self.random.between(200, 9_000));
-        self.after(span, Event::Fault(super::Fault::WorkerReturns(id)));
     }
 
     pub(super) fn revive_worker(&mut self, id: WorkerId) {
+        if self.plan.embedded && !self.process_takes_work() {
+            return;
+        }
         if !self.workers[id].is_up() {
             self.start_worker(id);
         }
@@ -313,10 +334,14 @@ impl World {
     pub(super) fn pause_worker(&mut self, id: WorkerId, span: Span) {
         if self.workers[id].is_up() && !self.workers[id].is_paused() {
             self.disturbed("worker stopped past its lease");
-            self.workers[id].paused_until = Some(self.now + span);
-            for process in self.workers[id].processes.values() {
-                self.oracle.may_be_lost(&process.label);
-            }
+            self.worker_stands_still(id, span);
+        }
+    }
+
+    pub(super) fn worker_stands_still(&mut self, id: WorkerId, span: Span) {
+        self.workers[id].paused_until = Some(self.now + span);
+        for process in self.workers[id].processes.values() {
+            self.oracle.may_be_lost(&process.label);
         }
     }
 
@@ -348,7 +373,7 @@ impl World {
             return;
         }
         for event in std::mem::take(&mut self.workers[id].missed) {
-            self.after(Span::micros(10), event);
+            self.after(Span::ZERO, event);
         }
         self.schedule_worker(id, Some(Span::micros(20)));
     }
@@ -388,6 +413,9 @@ impl World {
         self.send(|| Event::Command { server, command: Command::Leave(leave.clone()), asker: Asker::Nobody });
         self.workers[id].attempts = None;
         self.workers[id].life += 1;
+        if self.plan.embedded {
+            self.worker_left_process(id);
+        }
         let span = Span::millis(self.random.between(200, 5_000));
         self.after(span, Event::Fault(super::Fault::WorkerReturns(id)));
     }

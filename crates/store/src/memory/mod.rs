@@ -75,9 +75,9 @@ impl MemoryStore {
         self.shared().clock = now;
     }
 
-    /// Everything durable, to be compared, printed or kept.
-    pub fn dump(&self) -> Tables {
-        self.shared().tables.clone()
+    /// Looks at everything durable where it lies.
+    pub fn look<T>(&self, at: impl FnOnce(&Tables) -> T) -> T {
+        at(&self.shared().tables)
     }
 
     /// Leaves something to be submitted, as another program would.
