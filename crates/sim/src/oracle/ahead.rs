@@ -122,6 +122,7 @@ impl Oracle {
             if is_lost(self, lease) && self.ahead.lost.insert(lease) {
                 let label = task.row.payload.as_ref().map(label_of).unwrap_or_default();
                 self.deeds(&label).lost += 1;
+                self.granted(&label, grant.epoch, grant.at);
             }
         }
     }
