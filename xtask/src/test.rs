@@ -53,7 +53,7 @@ const STEPS: &[Step] = &[
     step("nextest", "cargo nextest run --workspace --all-features", &[&NEXTEST, &C_COMPILER]).with_services(),
     step("doctest", "cargo test --doc --workspace", &[&C_COMPILER]),
     step("quickstart", "cargo run --release -- run examples/quickstart.yaml", &[&C_COMPILER]),
-    step("sim", "cargo xtask sim --seeds 4000", &[&C_COMPILER]),
+    step("sim", "cargo xtask sim --seeds 10000", &[&C_COMPILER]),
     step("canaries", "cargo xtask sim --canary all", &[&C_COMPILER]),
 ];
 

@@ -233,7 +233,7 @@ impl Oracle {
 
     /// Nothing was disturbed since then.
     pub(crate) fn calm_since(&self, since: Moment) -> bool {
-        self.last_disturbance < since
+        self.last_disturbance < since && self.pauses.under_way == 0
     }
 
     pub(crate) fn deeds(&mut self, label: &str) -> &mut Deeds {

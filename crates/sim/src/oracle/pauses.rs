@@ -9,6 +9,8 @@ use tidegate_core::time::{Moment, Span};
 /// Pauses that are known to be in force, and when resumes were last asked for.
 #[derive(Debug, Default)]
 pub(crate) struct Pauses {
+    /// Pauses and resumes that were asked for and not answered: they may take effect at any moment.
+    pub(super) under_way: usize,
     since: BTreeMap<Pausable, Moment>,
     resumed: BTreeMap<Pausable, Moment>,
 }
@@ -19,10 +21,13 @@ const APART: Span = Span::seconds(2);
 impl Oracle {
     pub fn pausing(&mut self, now: Moment) {
         self.last_disturbance = now;
+        self.pauses.under_way += 1;
     }
 
     /// A pause was confirmed that was asked for at that time.
     pub fn paused(&mut self, what: Pausable, asked: Moment, now: Moment) {
+        self.last_disturbance = now;
+        self.pauses.under_way -= 1;
         if self.pauses.resumed.get(&what).is_none_or(|resumed| *resumed + APART < asked) {
             self.pauses.since.insert(what, now);
         }
@@ -30,8 +35,14 @@ impl Oracle {
 
     pub fn resuming(&mut self, what: &Pausable, now: Moment) {
         self.last_disturbance = now;
+        self.pauses.under_way += 1;
         self.pauses.since.remove(what);
         self.pauses.resumed.insert(what.clone(), now);
+    }
+
+    pub fn resumed(&mut self, now: Moment) {
+        self.last_disturbance = now;
+        self.pauses.under_way -= 1;
     }
 
     /// A paused limit, action or job lets nothing start.

@@ -54,6 +54,7 @@ pub(super) enum About {
     Cancel(NodeId),
     Limit,
     Paused { what: Pausable, asked: Moment },
+    Resumed,
     Other,
 }
 
@@ -264,6 +265,7 @@ impl World {
             About::Cancel(_) => {}
             About::Limit => self.oracle.limit_changed(self.now),
             About::Paused { what, asked } => self.oracle.paused(what, asked, self.now),
+            About::Resumed => self.oracle.resumed(self.now),
         }
     }
 }

@@ -74,7 +74,7 @@ impl World {
 
     pub(super) fn resume(&mut self, what: Pausable) {
         self.oracle.resuming(&what, self.now);
-        self.ask(Command::Resume(what), About::Other);
+        self.ask(Command::Resume(what), About::Resumed);
     }
 
     /// What was lowered is raised again, what was paused goes on.
