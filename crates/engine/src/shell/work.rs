@@ -203,8 +203,10 @@ impl Shell {
                 self.forward_query(query, reply);
             }
             Request::Query { query, reply, .. } => self.answer_query(query, reply),
-            Request::Attach { worker, incarnation, deliver } => {
-                self.upstream.attach(&worker, incarnation);
+            Request::Attach { worker, incarnation, deliver, forward } => {
+                if forward {
+                    self.upstream.attach(&worker, incarnation);
+                }
                 self.workers.insert(worker, (incarnation, deliver));
             }
             Request::Reports(finished) => self.take_reports(finished),
