@@ -231,8 +231,11 @@ impl Server {
                 out.push(Output::Load);
             }
             (Some(term), _) => out.push(Output::Resign { term: term.term }),
-            (None, Role::Follower) => {}
-            (None, _) => self.step_down(out),
+            // Who follows wants nothing more of the store than to be told so.
+            (None, _) => {
+                self.step_down(out);
+                self.outage = None;
+            }
         }
     }
 
