@@ -55,6 +55,7 @@ const STEPS: &[Step] = &[
     step("quickstart", "cargo run --release -- run examples/quickstart.yaml", &[&C_COMPILER]),
     step("sim", "cargo xtask sim --seeds 10000", &[&C_COMPILER]),
     step("canaries", "cargo xtask sim --canary all", &[&C_COMPILER]),
+    step("chaos", "cargo xtask chaos --times 12", &[&C_COMPILER]),
 ];
 
 const fn step(name: &'static str, command: &'static str, needs: &'static [&'static Need]) -> Step {

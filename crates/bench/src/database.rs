@@ -39,7 +39,7 @@ impl Database {
     }
 }
 
-async fn connect(url: &str) -> Result<Client> {
+pub async fn connect(url: &str) -> Result<Client> {
     let (client, connection) = tokio_postgres::connect(url, NoTls).await?;
     // It ends with the client.
     tokio::spawn(connection);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tidegate_core::ids::Epoch;
 use tidegate_core::protocol::{Outcome, Payload};
 use tidegate_observer::{Claim, Fact, Record, Recorder, clock};
@@ -15,6 +15,8 @@ pub struct Kind {
     pub line: u16,
     pub claims: [Claim; 2],
     pub takes: Duration,
+    /// They write down until when their lease lasts, too.
+    pub is_leased: bool,
     /// The first that are executed wait for each other, this many: jobs that do nothing would hardly ever meet, and a
     /// limit that is never reached is not tested.
     pub meet: u32,
@@ -22,6 +24,9 @@ pub struct Kind {
 
 /// How long those who are to meet wait for each other. If they do not, the observer says so.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How often an execution that takes long looks whether its lease was renewed.
+const LOOK_AT_LEASE: Duration = Duration::from_millis(50);
 
 /// Everything that one process executes.
 pub struct Jobs {
@@ -50,34 +55,58 @@ impl Jobs {
         let meeting = Arc::new(Meeting::new(kind.meet));
         functions.register(action, move |ctx: Ctx, input: Payload| {
             let (jobs, meeting) = (jobs.clone(), meeting.clone());
-            async move { jobs.execute(number(&input), grant(ctx.epoch()), kind, &meeting).await }
+            let call = Call { job: number(&input), execution: grant(ctx.epoch()), kind, ctx };
+            async move { jobs.execute(&call, &meeting).await }
         });
     }
 
-    async fn execute(&self, job: u64, execution: u64, kind: Kind, meeting: &Meeting) -> Outcome {
-        self.record(Fact::Started, job, execution, kind);
+    async fn execute(&self, call: &Call, meeting: &Meeting) -> Outcome {
+        self.record(Fact::Started, call);
+        let mut unfinished = Unfinished { jobs: self, call, has_ended: false };
         meeting.attend().await;
-        if kind.takes.is_zero() {
+        match call.kind.takes.is_zero() {
             // Others that were granted with it begin before it ends, as they would if it did anything.
-            tokio::task::yield_now().await;
-        } else {
-            tokio::time::sleep(kind.takes).await;
+            true => tokio::task::yield_now().await,
+            false => self.take_time(call).await,
         }
-        self.record(Fact::Ended, job, execution, kind);
+        self.record(Fact::Ended, call);
+        unfinished.has_ended = true;
         if self.ended.fetch_add(1, Ordering::Relaxed) + 1 == self.wanted.load(Ordering::Relaxed) {
             self.all_ended.notify_one();
         }
         Outcome::Succeeded(Payload::null())
     }
 
-    fn record(&self, fact: Fact, job: u64, execution: u64, kind: Kind) {
+    /// Meanwhile writes down when the lease was renewed.
+    async fn take_time(&self, call: &Call) {
+        let (end, mut until) = (Instant::now() + call.kind.takes, call.ctx.lease_ends());
+        while Instant::now() < end {
+            tokio::time::sleep(end.saturating_duration_since(Instant::now()).min(LOOK_AT_LEASE)).await;
+            let now_until = call.ctx.lease_ends();
+            if now_until.saturating_duration_since(until) > LOOK_AT_LEASE {
+                until = now_until;
+                self.record(Fact::Renewed, call);
+            }
+        }
+    }
+
+    fn record(&self, fact: Fact, call: &Call) {
         let Some(recorder) = &self.recorder else { return };
+        let Call { job, execution, kind, ctx } = call;
+        let at = clock::now();
+        // A process that was stopped may find that it has passed.
+        let until = || {
+            let (now, ends) = (Instant::now(), ctx.lease_ends());
+            let (left, gone) = (ends.saturating_duration_since(now), now.saturating_duration_since(ends));
+            at + left.as_nanos() as u64 - gone.as_nanos() as u64
+        };
         recorder.append(&Record {
             line: kind.line,
             process: self.process,
-            execution,
+            execution: *execution,
             claims: kind.claims,
-            ..Record::new(fact, job, clock::now())
+            until: if kind.is_leased { until() } else { 0 },
+            ..Record::new(fact, *job, at)
         });
     }
 
@@ -110,6 +139,29 @@ impl Jobs {
     /// Puts what was gathered into the file.
     pub fn flush(&self) {
         self.recorder.iter().for_each(Recorder::flush);
+    }
+}
+
+/// One execution.
+struct Call {
+    job: u64,
+    execution: u64,
+    kind: Kind,
+    ctx: Ctx,
+}
+
+/// Dropped before it has ended, it was stopped.
+struct Unfinished<'a> {
+    jobs: &'a Jobs,
+    call: &'a Call,
+    has_ended: bool,
+}
+
+impl Drop for Unfinished<'_> {
+    fn drop(&mut self) {
+        if !self.has_ended {
+            self.jobs.record(Fact::Stopped, self.call);
+        }
     }
 }
 

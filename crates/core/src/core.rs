@@ -48,8 +48,8 @@ pub struct Core {
     pub(crate) next: u64,
     pub(crate) incarnation: u32,
     pub(crate) grants: u64,
-    /// Nobody's lease is taken for expired before this.
-    pub(crate) quiet_until: Moment,
+    /// When workers could last begin to be heard, after nobody could hear them.
+    pub(crate) patient_since: Moment,
     pub(crate) now: Moment,
     pub(crate) out: Output,
     pub(crate) planted: Planted,
@@ -161,7 +161,7 @@ impl Core {
             return Some(self.now);
         }
         let overrides = self.override_ends.first().map(|&(at, _)| at);
-        let leases = self.workers.next_check().map(|at| at.max(self.quiet_until));
+        let leases = self.workers.next_check();
         [self.timers.next(), overrides, leases, self.admission.next_wake()].into_iter().flatten().min()
     }
 

@@ -1,9 +1,12 @@
 //! Leases that run out, workers that fall silent, and the patience of a leader who was away himself.
+//!
+//! While nobody leads, nobody can renew anything. Whoever leads next therefore waits for what seems to have run out: as
+//! long as its lease lasts, and a third of the default lease at most.
 
 use crate::core::Core;
 use crate::ids::{Epoch, Name, TaskId};
 use crate::model::LEASE;
-use crate::nodes::{Work, WorkState};
+use crate::nodes::{Running, Work, WorkState};
 use crate::planted::Bug;
 use crate::protocol::Write;
 use crate::state::State;
@@ -15,18 +18,30 @@ impl Core {
     /// A core that was woken much later than it asked for could not hear anybody: it gives the workers a third
     /// of a lease to be heard before it takes anything from them.
     pub(crate) fn notice_lateness(&mut self, now: Moment) {
-        let asked = self.workers.next_check().map(|at| at.max(self.quiet_until));
-        if asked.is_some_and(|at| at + LEASE.third() <= now) {
+        if self.workers.next_check().is_some_and(|at| at + LEASE.third() <= now) {
             self.begin_grace(now);
         }
     }
 
-    /// Nothing expires for a third of a lease. Nobody could renew anything meanwhile, so a worker may have had to
-    /// give up what it had: losing what is not renewed from here on is nobody's fault.
+    /// Patience begins. Nobody could renew anything meanwhile, so a worker may have had to give up what it had: losing
+    /// what is not renewed from here on is nobody's fault.
     pub(crate) fn begin_grace(&mut self, now: Moment) {
-        self.quiet_until = now + LEASE.third();
+        self.patient_since = now;
         let names: Vec<Name> = self.workers.iter().map(|(name, _)| name.clone()).collect();
-        names.iter().for_each(|name| self.excuse(name));
+        for name in &names {
+            self.excuse(name);
+            self.schedule_check(name);
+        }
+    }
+
+    /// When a lease is taken for expired, unless it is renewed.
+    pub(crate) fn lease_ends(&self, running: &Running) -> Moment {
+        running.until.max(self.patient_since + running.length.min(LEASE.third()))
+    }
+
+    /// When a worker is taken for silent, unless it is heard of.
+    pub(crate) fn silence_ends(&self, worker: &Worker) -> Moment {
+        (worker.seen + LEASE).max(self.patient_since + LEASE.third())
     }
 
     /// Losing what this worker has now, unless it renews it, is nobody's fault.
@@ -54,12 +69,9 @@ impl Core {
     }
 
     pub(crate) fn check_workers(&mut self, now: Moment) {
-        if now < self.quiet_until {
-            return;
-        }
         while let Some(name) = self.workers.due(now) {
             self.expire_leases(&name, now);
-            let silent = |worker: &Worker| worker.connected && worker.seen + LEASE <= now;
+            let silent = |worker: &Worker| worker.connected && self.silence_ends(worker) <= now;
             if self.workers.get(&name).is_some_and(silent) {
                 self.disconnect(&name, now);
             }
@@ -75,7 +87,7 @@ impl Core {
         let (seen, connected) = (worker.seen, worker.connected);
         let expired = |task: &TaskId| {
             let running = self.work(*task).and_then(Work::running)?;
-            (running.until <= now).then_some((*task, running.length))
+            (self.lease_ends(running) <= now).then_some((*task, running.length))
         };
         let expired: Vec<(TaskId, Span)> = worker.attempts.keys().filter_map(expired).collect();
         if connected && expired.iter().any(|(_, length)| seen + *length <= now) {
@@ -142,6 +154,7 @@ impl Core {
 #[cfg(test)]
 mod tests {
     use crate::ids::TaskId;
+    use crate::model::{LimitsDocument, Pool};
     use crate::protocol::{Answer, Command, Effect, Outcome, Refusal};
     use crate::state::State;
     use crate::testkit::{Kit, WORKER, action};
@@ -176,6 +189,29 @@ mod tests {
                 assert!(!kit.core.is_live(first));
             }
         }
+    }
+
+    #[test]
+    fn patience_lasts_no_longer_than_the_lease() {
+        let mut kit = Kit::new(2);
+        let mut brief = action("work", None, &[]);
+        brief.policy.pools = vec![("brief".into(), 1)];
+        let (lease, origin) = (Some(Span::seconds(2)), Default::default());
+        let pool = Pool { name: "brief".into(), slots: 9, lease, origin };
+        let limits = LimitsDocument { pools: vec![pool], ..LimitsDocument::default() };
+        kit.declare(Vec::new(), vec![brief], Some(limits));
+        let brief = TaskId::node(kit.job("work"));
+        kit.declare(Vec::new(), vec![action("work", None, &[])], None);
+        let long = TaskId::node(kit.job("work"));
+        let (brief, long) = (kit.lease(brief), kit.lease(long));
+        kit.now = kit.now + Span::seconds(60);
+        kit.apply(Command::Wake);
+        kit.advance(Span::millis(1_999));
+        assert!(kit.core.is_live(brief), "it may still be renewed");
+        kit.advance(Span::millis(1));
+        assert!(!kit.core.is_live(brief) && kit.core.is_live(long));
+        kit.advance(Span::seconds(8));
+        assert!(!kit.core.is_live(long));
     }
 
     #[test]

@@ -248,6 +248,8 @@ impl Core {
                     missing: 0,
                     excused: false,
                     unclaimed,
+                    // Only what is listed is renewed.
+                    received: grant.until > grant.at + grant.length,
                 }));
                 self.admission.hold(class, Some(&grant.worker));
                 self.put_work(task, work);

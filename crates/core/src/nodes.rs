@@ -110,6 +110,9 @@ pub(crate) struct Running {
     /// Its worker was gone before the core was loaded: nobody knows to which start of the worker it was given, until
     /// one lists it.
     pub unclaimed: bool,
+    /// Its worker has listed it. If it is not on the list any more, it was given up: who delivered it again might have
+    /// it started a second time.
+    pub received: bool,
 }
 
 impl Running {

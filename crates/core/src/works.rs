@@ -205,6 +205,7 @@ impl Core {
             missing: 0,
             excused: false,
             unclaimed: false,
+            received: false,
         }));
         if let Some(at) = timeout {
             self.timers.set(at, task, Alarm::Timeout);

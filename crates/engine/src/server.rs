@@ -237,8 +237,11 @@ impl Server {
             (Some(term), Role::Loading(mine)) if mine.term == term.term => {}
             (Some(term), _) if self.resigned => out.push(Output::Resign { term: term.term }),
             (Some(term), _) => self.take_up(term, local, out),
-            (None, Role::Follower) => {}
-            (None, _) => self.step_down(out),
+            // Who follows wants nothing more of the store than to be told so.
+            (None, _) => {
+                self.step_down(out);
+                self.outage = None;
+            }
         }
     }
 

@@ -131,6 +131,26 @@ async fn what_happens_is_told_where_nothing_is_heard_of_the_leader_too() {
 }
 
 #[tokio::test]
+async fn a_leader_that_was_deposed_takes_nobodys_workers_along() {
+    let store = MemoryStore::new();
+    let (first, second) = two(&store).await;
+    let mut deliveries = second.attach(worker(), 1);
+    second.insist(join(1)).await.unwrap();
+    // While the first is stopped, the second takes over; then the first goes on.
+    store.set_clock(Moment(0) + Span::seconds(60));
+    assert!(store.handle().lead(&"second".into(), None, Span::seconds(1_000)).unwrap().is_some());
+    while second.read(|_, _| ()).await.is_err() {
+        second.insist(Command::Wake).await.unwrap();
+    }
+    // What the first forwards comes after whatever it says first.
+    first.insist(Command::Submit(submit(1))).await.unwrap();
+    let delivered = tokio::time::timeout(Duration::from_secs(10), attempt(&mut deliveries)).await;
+    let lease = delivered.expect("the worker is reached where it is");
+    second.report(vec![succeeded(lease)]);
+    assert_eq!(first.result(RunId(1)).await.unwrap().unwrap().state, State::Succeeded);
+}
+
+#[tokio::test]
 async fn strangers_are_not_served() {
     let store = MemoryStore::new();
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));

@@ -141,6 +141,20 @@ fn a_store_that_has_too_much_to_do_keeps_callers_waiting_and_is_no_outage() {
 }
 
 #[test]
+fn for_who_follows_an_outage_ends_when_the_store_says_that_another_leads() {
+    let mut server = Server::new(Name::new("second"));
+    let mut out = Vec::new();
+    for trouble in [StoreError::Unknown("no answer".to_owned()), full()] {
+        server.handle(Input::Tick, Moment(0), &mut out);
+        server.handle(Input::Led(Err(trouble.clone())), Moment(0), &mut out);
+        assert_eq!(server.outage(), Some(&trouble));
+        server.handle(Input::Tick, Moment(0) + Span::seconds(5), &mut out);
+        server.handle(Input::Led(Ok(None)), Moment(0) + Span::seconds(5), &mut out);
+        assert_eq!(server.outage(), None, "what is asked of it can be forwarded");
+    }
+}
+
+#[test]
 fn a_store_that_was_written_by_a_clock_that_was_ahead_is_served_at_once() {
     let ahead = Moment(0) + Span::hours(9_000);
     let mut server = Server::new("engine".into());

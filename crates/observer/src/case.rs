@@ -12,6 +12,9 @@ pub struct Case {
     /// Lines whose jobs start in the order of acceptance, and how many later ones may be granted before a job: as many as
     /// are granted together with one whose process dies before it begins. 0 where one runs at a time.
     pub lines: BTreeMap<u16, u32>,
+    /// Nanoseconds for which an execution may be seen after the end of its lease, or after its process went on, if that
+    /// was later. 0 if nobody looks at that.
+    pub overstay: u64,
     /// Starts that a job may need, whatever is killed.
     pub starts: u32,
     /// The record says how the store's history ended, so that what is missing from it is lost.

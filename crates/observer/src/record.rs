@@ -14,8 +14,14 @@ pub enum Fact {
     Found,
     /// An execution of the job began.
     Started,
+    /// The lease of an execution ends later now.
+    Renewed,
     /// An execution of the job ran to its end.
     Ended,
+    /// An execution of the job was ended before that.
+    Stopped,
+    /// The process had been stopped as a whole, and goes on from here.
+    Resumed,
     /// The process is gone: whatever it ran, it runs no more from here on.
     Died,
     /// The store's history says that the job succeeded. One record for each row that says so.
@@ -24,12 +30,15 @@ pub enum Fact {
     GivenUp,
 }
 
-const FACTS: [Fact; 8] = [
+const FACTS: [Fact; 11] = [
     Fact::Asked,
     Fact::Acknowledged,
     Fact::Found,
     Fact::Started,
+    Fact::Renewed,
     Fact::Ended,
+    Fact::Stopped,
+    Fact::Resumed,
     Fact::Died,
     Fact::Finished,
     Fact::GivenUp,
@@ -51,7 +60,7 @@ pub struct Record {
     /// The line the job stands in: an action, a key and a priority. Jobs of one line start in the order in which they
     /// were accepted.
     pub line: u16,
-    /// The process that asked for it or executed it, or that died.
+    /// The process that asked for it or executed it, that goes on or that died.
     pub process: u32,
     /// Tells the executions of a process apart: the number of the grant where it is known.
     pub execution: u64,

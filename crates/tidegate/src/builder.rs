@@ -32,6 +32,7 @@ pub struct Builder {
     listen: SocketAddr,
     host: Option<String>,
     retention: Retention,
+    keeps_digests: bool,
 }
 
 impl Builder {
@@ -42,6 +43,7 @@ impl Builder {
             listen: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0),
             host: None,
             retention: Retention::Forever,
+            keeps_digests: false,
         }
     }
 
@@ -71,6 +73,14 @@ impl Builder {
         self
     }
 
+    /// Every commit says what all that is open amounts to, and whatever is loaded is compared with that: if they differ,
+    /// the engine ends. It costs as much as there is open. For tests of Tidegate itself.
+    #[doc(hidden)]
+    pub fn keep_digests(mut self) -> Builder {
+        self.keeps_digests = true;
+        self
+    }
+
     /// Opens the store and starts the engine.
     pub async fn open(self) -> Result<Tidegate, Error> {
         let address = self.address;
@@ -78,7 +88,8 @@ impl Builder {
         let opened = tokio::task::spawn_blocking(move || store::open(&address)).await;
         let Handles { owner, engine: reads, reader, place } = opened.map_err(|_| Error::Closed)??;
         let name = self.name.unwrap_or_else(|| if place.is_shared() { made_up() } else { LOCAL.into() });
-        let mut settings = Settings { retention: self.retention, ..Settings::new(name.clone()) };
+        let mut settings = Settings::new(name.clone());
+        (settings.retention, settings.keeps_digests) = (self.retention, self.keeps_digests);
         let listener = match place.is_shared() {
             true => Some(Listener::bind(self.listen, self.host.as_deref()).await.map_err(Error::Listen)?),
             false => None,

@@ -5,7 +5,8 @@ mod support;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use support::{Gate, database, drop_database, within};
-use tidegate::{Event, Events, Happening, Position, RunId, State, Tidegate};
+use tidegate::{Error, Event, Events, Happening, Position, RunId, State, Tidegate};
+use tidegate_store::{PostgresStore, Reads};
 use tokio_postgres::NoTls;
 
 async fn open(url: &str, name: &str) -> Tidegate {
@@ -158,4 +159,24 @@ async fn accepted(tide: &Tidegate, id: RunId) -> tidegate::Run {
             Err(_) => tokio::task::yield_now().await,
         }
     }
+}
+
+#[tokio::test]
+async fn an_engine_that_loads_something_else_than_was_written_ends() {
+    let database = database().await;
+    let open = || Tidegate::builder(&database.url).keep_digests().open();
+    for turn in 0..2 {
+        let tide = open().await.unwrap();
+        tide.submit("unheard-of", &turn).await.unwrap();
+        within(tide.close()).await;
+    }
+    let tampered = database.clone();
+    let tamper = move || {
+        // The tables have to hold everything first, or the journal would be asked.
+        PostgresStore::open(&tampered.url).unwrap().load().unwrap();
+        tampered.admin().run("update tidegate.position set digest = digest + 1");
+    };
+    tokio::task::spawn_blocking(tamper).await.unwrap();
+    assert!(matches!(within(open()).await, Err(Error::Closed)));
+    drop_database(database).await;
 }

@@ -1,15 +1,9 @@
 //! The examples print what they say.
 
-use std::path::PathBuf;
-use std::process::Command;
+mod support;
 
-/// An example, which `cargo test` builds beside the tests.
-fn example(name: &str) -> PathBuf {
-    let tests = std::env::current_exe().unwrap();
-    let example = tests.ancestors().nth(2).unwrap().join("examples").join(name);
-    assert!(example.exists(), "{} is missing: cargo build -p tidegate --examples", example.display());
-    example
-}
+use std::process::Command;
+use support::example;
 
 #[track_caller]
 fn prints(name: &str, expected: &[&str]) {

@@ -1,9 +1,12 @@
 //! What a function knows about the attempt it carries out, and how it hears that it is to stop.
 
+use crate::clock;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::time::{Duration, Instant};
 use tidegate_core::ids::{Epoch, RunId, TaskId};
 use tidegate_core::protocol::Attempt;
+use tidegate_core::time::Moment;
 use tokio::sync::watch;
 
 /// One attempt, as the function that carries it out sees it. Cheap to clone.
@@ -16,27 +19,44 @@ pub struct Ctx {
     task: TaskId,
     attempt: u32,
     epoch: Epoch,
-    stop: Arc<StopSignal>,
+    notice: Arc<Notice>,
 }
 
-/// Whether an attempt is to stop, and whether anybody wants to know.
-#[derive(Debug, Default)]
-pub(crate) struct StopSignal {
-    told: watch::Sender<bool>,
+/// What an attempt is told while it runs: until when it may, and that it is to stop.
+#[derive(Debug)]
+pub(crate) struct Notice {
+    /// As the worker's clock counts.
+    deadline: AtomicI64,
+    stop: watch::Sender<bool>,
     is_heeded: AtomicBool,
 }
 
-impl StopSignal {
+impl Notice {
+    pub(crate) fn new(deadline: Moment) -> Notice {
+        let (deadline, stop) = (AtomicI64::new(deadline.0), watch::Sender::new(false));
+        Notice { deadline, stop, is_heeded: AtomicBool::new(false) }
+    }
+
     /// Says that it is to stop. False: nobody listens.
-    pub(crate) fn tell(&self) -> bool {
-        self.told.send_replace(true);
+    pub(crate) fn stop(&self) -> bool {
+        self.stop.send_replace(true);
         self.is_heeded.load(Ordering::SeqCst)
+    }
+
+    /// Says that it may run for longer.
+    pub(crate) fn extend(&self, deadline: Moment) {
+        self.deadline.store(deadline.0, Ordering::Relaxed);
+    }
+
+    /// Until when it may run.
+    pub(crate) fn deadline(&self) -> Moment {
+        Moment(self.deadline.load(Ordering::Relaxed))
     }
 }
 
 impl Ctx {
-    pub(crate) fn new(attempt: &Attempt, run: RunId, stop: Arc<StopSignal>) -> Ctx {
-        Ctx { run, task: attempt.lease.task, attempt: attempt.number, epoch: attempt.lease.epoch, stop }
+    pub(crate) fn new(attempt: &Attempt, run: RunId, notice: Arc<Notice>) -> Ctx {
+        Ctx { run, task: attempt.lease.task, attempt: attempt.number, epoch: attempt.lease.epoch, notice }
     }
 
     /// The run (or job) this belongs to.
@@ -66,16 +86,24 @@ impl Ctx {
         self.epoch
     }
 
+    /// Until when this attempt may run: then it is dropped, and somewhere else another may begin. As long as the engine
+    /// is reached the lease is renewed, and this is later each time. Only a process that is stopped as a whole, or a
+    /// function that blocks its thread, can find that it has passed.
+    pub fn lease_ends(&self) -> Instant {
+        let (now, deadline) = (clock::now(), self.notice.deadline());
+        Instant::now() + Duration::from(deadline.since(now)) - Duration::from(now.since(deadline))
+    }
+
     /// Whether this attempt is to stop.
     pub fn is_cancelled(&self) -> bool {
-        self.stop.is_heeded.store(true, Ordering::SeqCst);
-        *self.stop.told.borrow()
+        self.notice.is_heeded.store(true, Ordering::SeqCst);
+        *self.notice.stop.borrow()
     }
 
     /// Waits until this attempt is to stop: it was cancelled, has run out of time, or the worker is going.
     pub async fn cancelled(&self) {
-        self.stop.is_heeded.store(true, Ordering::SeqCst);
+        self.notice.is_heeded.store(true, Ordering::SeqCst);
         // The sender lives as long as this.
-        let _ = self.stop.told.subscribe().wait_for(|told| *told).await;
+        let _ = self.notice.stop.subscribe().wait_for(|told| *told).await;
     }
 }

@@ -3,7 +3,8 @@
 //! Stopping one drops its future at the next point where it waits; one that listens for that is told, and dropped
 //! only after the grace. One that blocks its thread instead cannot be stopped from here, so functions must not block.
 
-use crate::ctx::{Ctx, StopSignal};
+use crate::clock;
+use crate::ctx::{Ctx, Notice};
 use crate::outcome::failed;
 use std::collections::BTreeMap;
 use std::pin::Pin;
@@ -11,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tidegate_core::ids::{Name, RunId};
 use tidegate_core::protocol::{Attempt, Lease, Outcome, Payload};
-use tidegate_core::time::Span;
+use tidegate_core::time::{Moment, Span};
 use tokio::task::{AbortHandle, JoinError, JoinSet};
 
 pub type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
@@ -47,7 +48,7 @@ pub(crate) struct Calls {
 
 struct Call {
     abort: AbortHandle,
-    stop: Arc<StopSignal>,
+    notice: Arc<Notice>,
     grace: Span,
 }
 
@@ -61,7 +62,7 @@ impl Calls {
         &mut self,
         attempt: &Attempt,
         run: RunId,
-        grace: Span,
+        (deadline, grace): (Moment, Span),
         function: &Name,
         input: Payload,
     ) -> Result<(), String> {
@@ -71,18 +72,31 @@ impl Calls {
             .get(function)
             .cloned()
             .ok_or_else(|| format!("no function `{function}` is registered on this worker"))?;
-        let stop = Arc::new(StopSignal::default());
-        let ctx = Ctx::new(attempt, run, stop.clone());
+        let notice = Arc::new(Notice::new(deadline));
+        let (ctx, until) = (Ctx::new(attempt, run, notice.clone()), notice.clone());
         // Called inside its own task, so that one that panics before it returns a future takes nobody with it.
         let lease = attempt.lease;
-        let abort = self.running.spawn(async move { (lease, function(ctx, input).await) });
-        self.calls.insert(lease, Call { abort, stop, grace });
+        let abort = self.running.spawn(async move {
+            // The process may have been stopped since: by now it may run elsewhere.
+            let outcome = match clock::now() < until.deadline() {
+                true => function(ctx, input).await,
+                false => Outcome::Stopped,
+            };
+            (lease, outcome)
+        });
+        self.calls.insert(lease, Call { abort, notice, grace });
         Ok(())
     }
 
+    pub(crate) fn extend(&self, lease: Lease, deadline: Moment) {
+        if let Some(call) = self.calls.get(&lease) {
+            call.notice.extend(deadline);
+        }
+    }
+
     pub(crate) fn stop(&self, lease: Lease) {
-        let Some(Call { abort, stop, grace }) = self.calls.get(&lease) else { return };
-        if !stop.tell() {
+        let Some(Call { abort, notice, grace }) = self.calls.get(&lease) else { return };
+        if !notice.stop() {
             return abort.abort();
         }
         let (abort, grace) = (abort.clone(), Duration::from(*grace));

@@ -32,7 +32,9 @@ impl Runner {
     pub(crate) fn start(&mut self, attempt: &Attempt, run: RunId, deadline: Moment, grace: Span) {
         let lease = attempt.lease;
         let started = order::read(&attempt.order).and_then(|work| match work {
-            Work::Call { function, input } => self.calls.start(attempt, run, grace, &function, input),
+            Work::Call { function, input } => {
+                self.calls.start(attempt, run, (deadline, grace), &function, input)
+            }
             Work::Order(Order::Run { argv, mut env, cwd }) => {
                 env.extend(identity(attempt, run));
                 self.processes.start(lease, ProcessOrder { run, argv, env, cwd, deadline, grace });
@@ -44,9 +46,9 @@ impl Runner {
         }
     }
 
-    /// Functions need no word of it: the worker itself ends them.
     pub(crate) fn extend(&self, lease: Lease, deadline: Moment) {
         self.processes.extend(lease, deadline);
+        self.calls.extend(lease, deadline);
     }
 
     pub(crate) fn stop(&self, lease: Lease) {

@@ -3,6 +3,7 @@
 mod support;
 
 use serde_json::json;
+use std::time::{Duration, Instant};
 use support::engine::Heard;
 use support::{Bench, Witness, bench, error, output, run, script, within};
 use tidegate_core::ids::{Name, RunId};
@@ -190,4 +191,22 @@ async fn a_function_knows_its_attempt() {
     let told = output(within(bench.engine.outcome(lease)).await);
     let key = "run_00000000000000000000000001/1";
     assert_eq!(told, json!([RunId(1), lease.task, 1, lease.epoch, key, false]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_function_knows_until_when_it_may_run_and_that_this_is_later_with_each_renewal() {
+    let mut bench = bench(|settings| {
+        settings.functions.register("renewed", async |ctx: Ctx, _| {
+            let (begin, first) = (Instant::now(), ctx.lease_ends());
+            while ctx.lease_ends() < first + Duration::from_millis(100) {
+                tokio::task::yield_now().await;
+            }
+            let most = first.saturating_duration_since(begin).as_millis();
+            Outcome::Succeeded(Payload::new(most.to_string()))
+        });
+    });
+    bench.engine.lease = Span::seconds(1);
+    let lease = bench.engine.hand_out(order::call(&Name::new("renewed"), &Payload::null()));
+    let first = output(within(bench.engine.outcome(lease)).await);
+    assert!(first.as_u64().is_some_and(|millis| millis <= 606), "{first} ms of a second");
 }

@@ -44,7 +44,9 @@ impl Folder {
     /// Starts a shell that runs `script`, waits until its input ends (because we closed it or are gone), runs `stop`,
     /// waits for its children and removes the folder. It has a process group of its own: an interrupt at the terminal is for us.
     pub fn watch(&self, script: &str, stop: &str) -> Result<Child> {
-        let log = fs::File::create(self.path.join("log"))?;
+        let path = self.path.join("log");
+        let log = fs::File::create(&path)?;
+        self.hand_over(&path)?;
         let mut shell = Command::new("sh");
         shell
             .arg("-c")
@@ -58,6 +60,14 @@ impl Folder {
             shell.uid(user).gid(group);
         }
         shell.spawn().context("cannot start a shell")
+    }
+
+    /// How we say a command line so that it is run as the user that servers run as.
+    pub fn as_servant(&self, line: &str) -> String {
+        match self.servant {
+            Some(_) => format!("runuser --user={SERVANT} -- {line}"),
+            None => line.to_owned(),
+        }
     }
 
     /// What the servers said last.

@@ -50,7 +50,7 @@ impl Services {
         let begin = Instant::now();
         let folder = Folder::make()?;
         let plan = postgres::plan(&folder)?;
-        let watchdog = folder.watch(&plan.script, plan.stop)?;
+        let watchdog = folder.watch(&plan.script, &plan.stop)?;
         // From here on dropping it ends whatever has started.
         let mut services = Services { environment: plan.environment, watchdog };
         for probe in &plan.probes {

@@ -18,7 +18,7 @@ const CERTIFICATE: &str = "[req]\ndistinguished_name = name\nx509_extensions = s
 /// How to start the servers, how to see that they are up, and how others find them.
 pub struct Plan {
     pub script: String,
-    pub stop: &'static str,
+    pub stop: String,
     pub probes: Vec<String>,
     pub environment: Vec<(&'static str, String)>,
 }
@@ -29,7 +29,7 @@ pub fn find_postgres() -> Option<PathBuf> {
     let mut debian: Vec<PathBuf> = versions.map(|version| version.path().join("bin")).collect();
     debian.sort();
     let complete = |folder: &PathBuf| {
-        ["initdb", "postgres", "pg_isready"].iter().all(|name| folder.join(name).is_file())
+        ["initdb", "pg_ctl", "postgres", "pg_isready"].iter().all(|name| folder.join(name).is_file())
     };
     path().chain(debian.into_iter().rev()).find(complete)
 }
@@ -56,13 +56,15 @@ pub fn plan(folder: &Folder) -> Result<Plan> {
     folder.write("users.txt", &format!("\"{USER}\" \"{password}\"\n"))?;
     folder.write("openssl.cnf", CERTIFICATE)?;
     folder.write("pgbouncer.ini", &bouncer_settings(folder, port, bouncer_port))?;
+    folder.write("server.conf", &server_settings(folder, port))?;
     let programs_name = programs.display();
+    let control = control(&programs, folder);
     let script = format!(
         "{programs_name}/initdb --pgdata=data --username={USER} --pwfile=password --auth=scram-sha-256 --encoding=UTF8 \
          --no-locale --no-sync --no-instructions\n\
          openssl req -x509 -newkey rsa:2048 -nodes -days 2 -config openssl.cnf -keyout data/server.key -out certificate.pem\n\
-         {programs_name}/postgres -D data -c ssl=on -c ssl_cert_file=\"$PWD/certificate.pem\" -c listen_addresses=127.0.0.1 -c port={port} -c max_connections=200 \
-         -c unix_socket_directories=\"$PWD\" & postgres=$!\n\
+         cat server.conf >> data/postgresql.conf\n\
+         {control} start\n\
          {} pgbouncer.ini & bouncer=$!",
         bouncer.display()
     );
@@ -71,14 +73,29 @@ pub fn plan(folder: &Folder) -> Result<Plan> {
     Ok(Plan {
         script,
         // Nobody wants the data, so it need not be written before the end.
-        stop: "kill -TERM $bouncer; kill -QUIT $postgres",
+        stop: format!("kill -TERM $bouncer; {control} stop --mode=immediate"),
         probes: vec![ready(port), ready(bouncer_port)],
         environment: vec![
             ("TIDEGATE_TEST_POSTGRES", url(port)),
+            ("TIDEGATE_TEST_POSTGRES_CONTROL", folder.as_servant(&control)),
             ("TIDEGATE_TEST_PGBOUNCER", url(bouncer_port)),
             ("TIDEGATE_TEST_CERTIFICATE", folder.path.join("certificate.pem").display().to_string()),
         ],
     })
+}
+
+/// A command line that starts or stops the server, once it is told which, and waits until that is done.
+fn control(programs: &Path, folder: &Folder) -> String {
+    let (programs, folder) = (programs.display(), folder.path.display());
+    format!("{programs}/pg_ctl --pgdata={folder}/data --log={folder}/log --silent --wait")
+}
+
+fn server_settings(folder: &Folder, port: u16) -> String {
+    let folder = folder.path.display();
+    format!(
+        "ssl = on\nssl_cert_file = '{folder}/certificate.pem'\nlisten_addresses = '127.0.0.1'\nport = {port}\n\
+         max_connections = 200\nunix_socket_directories = '{folder}'\n"
+    )
 }
 
 fn bouncer_settings(folder: &Folder, port: u16, own_port: u16) -> String {

@@ -1,157 +1,187 @@
-//! What the kills hit, and what the judge found. A kill that hits nothing proves nothing, so a zero is a failure.
+//! What was done, what it hit, and what the judge found. A fault that hits nothing proves nothing, so a zero is a
+//! failure.
 
 use anyhow::{Result, bail, ensure};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::fmt;
+use std::time::Duration;
 use tidegate_observer::{Fact, Record, Verdict};
 
-/// One kill, as the records showed it right afterwards.
-pub struct Kill {
-    pub process: u32,
-    /// Executions that had begun and not ended.
-    pub running: u64,
-    /// Jobs that were asked for and not acknowledged.
-    pub unacknowledged: HashSet<u64>,
+/// What is bounded in time is printed, and fails at so many times its bound: the machine may be busy.
+pub const PATIENCE: u32 = 5;
+
+/// How often something happened. It must have, at least once.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Count {
+    name: &'static str,
+    count: u64,
+    /// A coincidence: it may be missing where little was done.
+    is_rare: bool,
 }
 
-/// What is counted. Each must have happened at least once.
-const NAMES: [&str; 12] = [
-    "kills",
-    "kills that found work running",
-    "kills that found submissions without an answer",
-    "kills between the end of a job and its commit",
-    "kills between the commit of a submission and its answer",
-    "jobs acknowledged",
-    "executions",
-    "executions cut short",
-    "jobs executed again",
-    "jobs that ran to their end again",
-    "starts compared with the order of acceptance",
-    "jobs finished, as the store says",
-];
+/// How long something took, each time.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Times {
+    name: &'static str,
+    bound: Duration,
+    took: Vec<Duration>,
+}
 
-#[derive(Default)]
+/// One half of it.
 pub struct Ledger {
-    counts: [u64; NAMES.len()],
+    title: &'static str,
+    counts: Vec<Count>,
+    times: Vec<Times>,
     /// The most units of each limit that were held at once.
     held: BTreeMap<u32, u32>,
+    /// Starts of the job that was started most often.
+    most_starts: u32,
     violations: Vec<String>,
 }
 
 impl Ledger {
-    pub fn of(kills: &[Kill], records: &[Record], verdict: &Verdict) -> Ledger {
-        let (uncommitted, untold) = (uncommitted(records), untold(records));
-        let count = |hit: &dyn Fn(&Kill) -> bool| kills.iter().filter(|kill| hit(kill)).count() as u64;
+    pub fn new(title: &'static str) -> Ledger {
         Ledger {
-            counts: [
-                kills.len() as u64,
-                count(&|kill| kill.running > 0),
-                count(&|kill| !kill.unacknowledged.is_empty()),
-                count(&|kill| uncommitted.contains(&kill.process)),
-                count(&|kill| !kill.unacknowledged.is_disjoint(&untold)),
-                verdict.acknowledged,
-                verdict.executions,
-                verdict.cut_short,
-                verdict.run_again,
-                verdict.ended_again,
-                verdict.ordered,
-                verdict.finished,
-            ],
-            held: verdict.held.clone(),
-            violations: verdict.violations.iter().map(ToString::to_string).collect(),
+            title,
+            counts: Vec::new(),
+            times: Vec::new(),
+            held: BTreeMap::new(),
+            most_starts: 0,
+            violations: Vec::new(),
         }
     }
 
+    pub fn count(&mut self, name: &'static str, count: u64) {
+        self.counts.push(Count { name, count, is_rare: false });
+    }
+
+    /// A coincidence, which may be missing where little was done.
+    pub fn count_rare(&mut self, name: &'static str, count: u64) {
+        self.counts.push(Count { name, count, is_rare: true });
+    }
+
+    pub fn time(&mut self, name: &'static str, bound: Duration, took: Vec<Duration>) {
+        self.times.push(Times { name, bound, took });
+    }
+
+    /// What the judge found in the records of one store.
+    pub fn judged(&mut self, records: &[Record], verdict: &Verdict) {
+        self.count("reloads compared with what was written", reloads(records));
+        self.count("jobs acknowledged", verdict.acknowledged);
+        self.count("executions", verdict.executions);
+        self.count("executions cut short", verdict.cut_short);
+        self.count("jobs executed again", verdict.run_again);
+        self.count_rare("jobs that ran to their end again", verdict.ended_again);
+        self.count("starts compared with the order of acceptance", verdict.ordered);
+        self.count("jobs finished, as the store says", verdict.finished);
+        self.held = verdict.held.clone();
+        self.most_starts = verdict.most_starts;
+        self.violations = verdict.violations.iter().map(ToString::to_string).collect();
+    }
+
+    /// Adds what another store of the same half went through.
     pub fn add(&mut self, other: Ledger) {
-        self.counts.iter_mut().zip(other.counts).for_each(|(mine, count)| *mine += count);
+        if self.counts.is_empty() {
+            return *self = other;
+        }
+        self.counts.iter_mut().zip(other.counts).for_each(|(mine, other)| mine.count += other.count);
+        self.times.iter_mut().zip(other.times).for_each(|(mine, other)| mine.took.extend(other.took));
         for (limit, units) in other.held {
             let most = self.held.entry(limit).or_default();
             *most = units.max(*most);
         }
+        self.most_starts = self.most_starts.max(other.most_starts);
         self.violations.extend(other.violations);
     }
 
     /// An error if anything was broken, or was never put to the test.
-    pub fn judge(&self) -> Result<()> {
+    pub fn judge(&self, is_much: bool) -> Result<()> {
         if let Some(first) = self.violations.first() {
-            bail!("{} violations, the first: {first}", self.violations.len());
+            bail!("{}: {} violations, the first: {first}", self.title, self.violations.len());
         }
-        let untested = NAMES.iter().zip(self.counts).filter(|(_, count)| *count == 0);
-        let untested: Vec<&str> = untested.map(|(name, _)| *name).collect();
-        ensure!(untested.is_empty(), "never put to the test: {}", untested.join(", "));
+        for Times { name, bound, took } in &self.times {
+            let longest = took.iter().max().copied().unwrap_or_default();
+            ensure!(longest <= *bound * PATIENCE, "{name}: {longest:.1?}, {bound:?} are promised");
+        }
+        let untested = self.counts.iter().filter(|count| count.count == 0 && (is_much || !count.is_rare));
+        let untested: Vec<&str> = untested.map(|count| count.name).collect();
+        ensure!(untested.is_empty(), "{}: never put to the test: {}", self.title, untested.join(", "));
         Ok(())
     }
 }
 
 impl fmt::Display for Ledger {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (name, count) in NAMES.iter().zip(self.counts) {
+        writeln!(f, "{}", self.title)?;
+        for Count { name, count, .. } in &self.counts {
             writeln!(f, "{count:>9}  {name}")?;
+        }
+        for Times { name, bound, took } in &self.times {
+            let mut took = took.clone();
+            took.sort_unstable();
+            let at = |index: usize| took.get(index).map_or(0.0, Duration::as_secs_f64);
+            let (median, longest) = (at(took.len() / 2), at(took.len().saturating_sub(1)));
+            writeln!(
+                f,
+                "{longest:>7.2} s  {name} at most, {median:.2} s in the median; {bound:?} are promised"
+            )?;
         }
         for (limit, units) in &self.held {
             writeln!(f, "{units:>9}  units of limit {limit} at most")?;
         }
+        writeln!(f, "{:>9}  starts of one job at most", self.most_starts)?;
         writeln!(f, "{:>9}  violations", self.violations.len())?;
         self.violations.iter().take(10).try_for_each(|violation| writeln!(f, "           {violation}"))
     }
 }
 
-/// Processes in which a job ran to its end, which the store never heard of: it was executed again.
-fn uncommitted(records: &[Record]) -> HashSet<u32> {
-    let mut last: HashMap<u64, u32> = HashMap::new();
-    for record in records.iter().filter(|record| record.fact == Fact::Started) {
-        let process = last.entry(record.job).or_default();
-        *process = record.process.max(*process);
-    }
-    let ends = records.iter().filter(|record| record.fact == Fact::Ended);
-    ends.filter(|end| last.get(&end.job).is_some_and(|last| *last > end.process))
-        .map(|end| end.process)
-        .collect()
-}
-
-/// Jobs that the store had when somebody who had not been told asked again.
-fn untold(records: &[Record]) -> HashSet<u64> {
-    records.iter().filter(|record| record.fact == Fact::Found).map(|record| record.job).collect()
+/// Whoever granted anything had loaded before, and compared; only the first had nothing to compare with.
+fn reloads(records: &[Record]) -> u64 {
+    let starts = records.iter().filter(|record| record.fact == Fact::Started);
+    let terms: HashSet<u64> = starts.map(|start| start.execution >> 40).collect();
+    terms.len().saturating_sub(1) as u64
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn record(fact: Fact, job: u64, process: u32) -> Record {
-        Record { process, ..Record::new(fact, job, 1) }
+    fn ledger(count: u64, rare: u64) -> Ledger {
+        let mut ledger = Ledger::new("half");
+        ledger.count("kills", count);
+        ledger.count_rare("coincidences", rare);
+        ledger.time("away", Duration::from_secs(2), vec![Duration::from_secs(count)]);
+        ledger
     }
 
     #[test]
-    fn a_ledger_tells_what_each_kill_hit() {
-        let kill = |process, running, unacknowledged: &[u64]| Kill {
-            process,
-            running,
-            unacknowledged: unacknowledged.iter().copied().collect(),
-        };
-        let records = [
-            record(Fact::Started, 1, 1),
-            record(Fact::Ended, 1, 1),
-            record(Fact::Started, 1, 2),
-            record(Fact::Ended, 1, 2),
-            record(Fact::Found, 5, 3),
-        ];
-        let kills = [kill(1, 0, &[]), kill(2, 3, &[5, 6])];
-        let mut ledger = Ledger::of(&kills, &records, &Verdict::default());
-        assert_eq!(ledger.counts[..5], [2, 1, 1, 1, 1]);
-        ledger.add(Ledger { counts: [1; 12], ..Ledger::default() });
-        assert_eq!(ledger.counts[..6], [3, 2, 2, 2, 2, 1]);
-        ledger.judge().expect("nothing was broken, and everything was tested");
+    fn ledgers_add_up() {
+        let mut sum = Ledger::new("half");
+        sum.add(ledger(1, 0));
+        sum.add(ledger(4, 2));
+        let counts: Vec<u64> = sum.counts.iter().map(|count| count.count).collect();
+        assert_eq!(counts, [5, 2]);
+        let text = sum.to_string();
+        assert!(text.contains("   4.00 s  away at most, 4.00 s in the median; 2s are promised\n"), "{text}");
+        sum.judge(true).expect("nothing was broken, and everything was tested");
     }
 
     #[test]
     fn what_was_broken_or_not_tested_is_an_error() {
-        let tested = || Ledger { counts: [1; 12], ..Ledger::default() };
-        let broken = Ledger { violations: vec!["job 7 is lost".to_owned()], ..tested() };
-        assert_eq!(broken.judge().expect_err("broken").to_string(), "1 violations, the first: job 7 is lost");
-        let mut ledger = tested();
-        ledger.counts[3] = 0;
-        let said = ledger.judge().expect_err("not tested").to_string();
-        assert_eq!(said, "never put to the test: kills between the end of a job and its commit");
+        let said = |ledger: &Ledger, is_much| ledger.judge(is_much).expect_err("it is not good").to_string();
+        let mut broken = ledger(1, 1);
+        broken.violations.push("job 7 is lost".to_owned());
+        assert_eq!(said(&broken, true), "half: 1 violations, the first: job 7 is lost");
+        assert_eq!(said(&ledger(0, 1), false), "half: never put to the test: kills");
+        assert_eq!(said(&ledger(1, 0), true), "half: never put to the test: coincidences");
+        ledger(1, 0).judge(false).expect("little was done");
+        assert_eq!(said(&ledger(11, 1), true), "away: 11.0s, 2s are promised");
+    }
+
+    #[test]
+    fn every_leader_but_the_first_had_something_to_compare_with() {
+        let start = |term: u64| Record { execution: term << 40 | 5, ..Record::new(Fact::Started, 1, 1) };
+        assert_eq!(reloads(&[start(1), start(1), start(3), start(4)]), 2);
+        assert_eq!(reloads(&[]), 0);
     }
 }

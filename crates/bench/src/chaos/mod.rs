@@ -1,40 +1,33 @@
 //! Programs that are killed under load, over and over, and what became of their jobs.
 //!
-//! - [`application`]: a program that embeds Tidegate, submits and works; it expects to be killed
-//! - [`lane`]: one of them after the other over the same store, until its jobs are drained
-//! - [`ledger`]: what the kills hit, and what the judge found
-//!
-//! A [`Victim`] is what is killed; what is common to all of them is here and in [`lane`].
+//! - [`application`]: a program that embeds Tidegate, submits and works; it expects to be killed. [`submitter`]: what asks
+//!   for jobs in it; [`workload`]: what they are
+//! - [`lane`]: one of them after the other over the same SQLite file
+//! - [`cluster`]: three of them over one PostgreSQL ([`server`]), and the [`faults`] that hit them
+//! - [`trail`]: what they left behind; [`ledger`]: what was done to them, and what the judge found
 
 pub mod application;
+pub mod cluster;
+pub mod faults;
 pub mod lane;
 pub mod ledger;
+pub mod server;
+pub mod submitter;
+pub mod trail;
+pub mod workload;
 
-use crate::subject::Past;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
+use faults::Doses;
 use lane::Lane;
 use ledger::Ledger;
+use rustix::process::{Pid, Signal, kill_process};
+use std::path::{Path, PathBuf};
 use std::process::Child;
+use std::time::{Duration, Instant};
 use tidegate_core::ids::RunId;
-use tidegate_observer::Case;
 
-/// Something that can be started, killed and started again over what it left.
-pub trait Victim: Send {
-    /// Goes on from what was asked for and acknowledged before.
-    fn start(&self, orders: &Orders) -> Result<Child>;
-
-    /// What the store says, once nobody uses it any more.
-    fn history(&self) -> Result<Vec<Past>>;
-
-    /// What is promised about its jobs.
-    fn case(&self) -> Case;
-
-    /// Where it and its jobs write down what they did.
-    fn records(&self) -> &std::path::Path;
-}
-
-/// Submitters of a victim: each submits every so many jobs, in the order of their numbers.
-pub const SUBMITTERS: u64 = 4;
+/// Kills of which something rare must have come.
+const MANY: u32 = 100;
 
 /// The id of a job, the same for every attempt to submit it.
 pub fn run_id(number: u64) -> RunId {
@@ -46,40 +39,71 @@ pub fn number(id: RunId) -> u64 {
     id.0 as u64
 }
 
-/// What a start of a victim has to know.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Orders {
-    /// Of this start; no other has it.
-    pub process: u32,
-    /// The number of the first job that each submitter has not been told about.
-    pub next: Vec<u64>,
-    /// Jobs that were asked for and have not been executed.
-    pub backlog: u64,
-    /// Ask for nothing new, and end when everything has.
-    pub drain: bool,
+/// Does all of it, prints what came of it, and fails if that was not good.
+pub fn campaign(kills: u32, lanes: u32, seed: u64) -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let played = play(folder.path(), kills, lanes, seed);
+    if played.is_err() {
+        eprintln!("what the jobs wrote down is in {}", folder.keep().display());
+    }
+    played
+}
+
+fn play(folder: &Path, kills: u32, lanes: u32, seed: u64) -> Result<()> {
+    let embedded = embedded(folder, kills, lanes, seed)?;
+    print!("{embedded}");
+    let cluster = faults::play(&made(folder.join("cluster"))?, Doses::beside(kills), seed)?;
+    print!("{cluster}");
+    embedded.judge(kills >= MANY)?;
+    cluster.judge(kills >= MANY)
+}
+
+fn made(folder: PathBuf) -> Result<PathBuf> {
+    std::fs::create_dir(&folder)?;
+    Ok(folder)
 }
 
 /// Kills that many times, in so many lanes side by side.
-pub fn campaign(times: u32, lanes: u32, seed: u64) -> Result<Ledger> {
+fn embedded(folder: &Path, kills: u32, lanes: u32, seed: u64) -> Result<Ledger> {
     let mut ledgers = Vec::new();
     std::thread::scope(|scope| {
         let running: Vec<_> = (0..lanes)
             .map(|number| {
-                let kills = times / lanes + u32::from(number < times % lanes);
+                let kills = kills / lanes + u32::from(number < kills % lanes);
                 scope.spawn(move || {
-                    let folder = tempfile::tempdir()?;
-                    let victim = application::Embedded::new(folder.path())?;
-                    Lane::new(&victim, seed.wrapping_add(u64::from(number))).play(kills)
+                    let folder = made(folder.join(format!("lane-{number}")))?;
+                    Lane::new(&folder, seed.wrapping_add(u64::from(number)))?.play(&folder, kills)
                 })
             })
             .collect();
         ledgers.extend(running.into_iter().map(|lane| lane.join()));
     });
-    let mut sum = Ledger::default();
+    let mut sum = Ledger::new("one process over SQLite");
     for ledger in ledgers {
         sum.add(ledger.ok().context("a lane panicked")??);
     }
     Ok(sum)
+}
+
+fn signal(child: &Child, signal: Signal) -> Result<()> {
+    Ok(kill_process(Pid::from_child(child), signal)?)
+}
+
+/// Waits until a process has ended by itself, which it must do well and in time.
+fn exit_within(child: &mut Child, patience: Duration) -> Result<()> {
+    let begin = Instant::now();
+    loop {
+        match child.try_wait()? {
+            Some(status) if status.success() => return Ok(()),
+            Some(status) => bail!("it ended with {status}"),
+            None if begin.elapsed() > patience => {
+                child.kill()?;
+                child.wait()?;
+                bail!("it did not end in {patience:?}");
+            }
+            None => std::thread::sleep(Duration::from_millis(5)),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -62,7 +62,7 @@ pub async fn run(scale: &Scale) -> Result<Vec<Finding>> {
 
 async fn tidegate(jobs: u64) -> Result<Halves> {
     let database = Database::fresh().await?;
-    let halves = lives(jobs, Subject::on_postgres(database.url(), setting()).await?).await?;
+    let halves = lives(jobs, Subject::open(database.url(), setting()).await?).await?;
     database.drop().await?;
     Ok(halves)
 }

@@ -56,7 +56,7 @@ async fn hand_over(jobs: u64) -> Result<(f64, Option<String>)> {
         must_reach: true,
         lines: [(1, 0), (2, 0)].into(),
         starts: 1,
-        has_history: false,
+        ..Case::default()
     };
     let verdict = judge(&case, &records);
     Ok((unused(&records)?, verdict.violations.first().map(ToString::to_string)))

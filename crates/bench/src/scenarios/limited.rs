@@ -151,7 +151,7 @@ fn flaw(load: Load, records: &Path) -> Result<Option<String>> {
         must_reach: true,
         lines: [(1, limit)].into(),
         starts: 1,
-        has_history: false,
+        ..Case::default()
     };
     let verdict = judge(&case, &read(records)?);
     ensure!(verdict.executions == load.jobs, "the observer saw {} executions", verdict.executions);

@@ -49,6 +49,7 @@ async fn under_tidegate(steps: u32) -> Result<(f64, Option<String>)> {
         actions: vec![action("step", None, &[])],
         flows: vec![storm("storm", "step", steps, "four")],
         limits: pool("four", POOL),
+        ..Setting::default()
     };
     let subject = Arc::new(Subject::embedded(folder.path(), setting).await?);
     subject.work(&Staff { functions, workers: 1, slots: 256 }).await;

@@ -5,6 +5,7 @@ use rusqlite::{Connection, OpenFlags};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use tidegate_core::ids::RunId;
+use tidegate_observer::Fact;
 use tokio_postgres::NoTls;
 
 /// A row of the history.
@@ -14,6 +15,13 @@ pub struct Past {
     pub id: Option<RunId>,
     /// Nothing if it has not ended.
     pub succeeded: Option<bool>,
+}
+
+impl Past {
+    /// How it ended, for the observer.
+    pub fn fact(&self) -> Option<Fact> {
+        self.succeeded.map(|succeeded| if succeeded { Fact::Finished } else { Fact::GivenUp })
+    }
 }
 
 /// Asked of the file, or of the server.
@@ -58,8 +66,8 @@ impl History {
         Ok(count.cast_unsigned())
     }
 
-    /// Every job with its place in the order of acceptance, and whether it succeeded, if it has ended.
-    pub fn jobs(path: &Path) -> Result<Vec<Past>> {
+    /// Every job in the file of a store that nobody uses any more.
+    pub fn jobs_of_sqlite(path: &Path) -> Result<Vec<Past>> {
         let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
         let mut statement = connection.prepare(include_str!("../../sql/sqlite/history_jobs.sql"))?;
         let read = |row: &rusqlite::Row| {
@@ -67,6 +75,23 @@ impl History {
             Ok(Past { order: order.cast_unsigned(), id: RunId::parse(&id), succeeded: row.get(2)? })
         };
         Ok(statement.query_map([], read)?.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// Every job in the tables of a database.
+    pub async fn jobs_of_postgres(client: &tokio_postgres::Client) -> Result<Vec<Past>> {
+        let rows = client.query(include_str!("../../sql/postgres/history_jobs.sql"), &[]).await?;
+        let read = |row: &tokio_postgres::Row| {
+            let (order, id): (i64, &str) = (row.try_get(0)?, row.try_get(1)?);
+            let id = uuid::Uuid::parse_str(id).ok().map(|id| RunId(id.as_u128()));
+            Ok(Past { order: order.cast_unsigned(), id, succeeded: row.try_get(2)? })
+        };
+        rows.iter().map(read).collect()
+    }
+
+    /// Whether whoever loads this file can compare it with what was written.
+    pub fn has_digest_of_sqlite(path: &Path) -> Result<bool> {
+        let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+        ask(&Mutex::new(connection), include_str!("../../sql/sqlite/history_digest.sql"))
     }
 }
 

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use tidegate::{Document, Error, GuardianCommand, Hired, Tidegate, Working};
-use tidegate_core::ids::{RunId, TaskId};
+use tidegate_core::ids::{Name, RunId, TaskId};
 use tidegate_core::model::{Action, Flow, LimitsDocument};
 use tidegate_core::protocol::{Answer, Command, Payload, Submission, Submit};
 use tidegate_core::state::State;
@@ -30,6 +30,10 @@ pub const GUARDIAN: &str = "guardian";
 /// Submissions that wait for their acknowledgement at once, unless a scenario is about that.
 pub const AT_ONCE: usize = 1_000;
 
+/// How the address of a SQLite file begins.
+const SQLITE: &str = "sqlite:";
+/// How soon somebody who was turned away asks again.
+pub const ASK_AGAIN: Duration = Duration::from_millis(20);
 /// How often the history is asked: less than any scenario that waits for it notices.
 const LOOK_AGAIN: Duration = Duration::from_millis(1);
 
@@ -39,6 +43,10 @@ pub struct Setting {
     pub actions: Vec<Action>,
     pub flows: Vec<Flow>,
     pub limits: LimitsDocument,
+    /// Of this process, among those that share the store.
+    pub name: Option<Name>,
+    /// What is loaded is compared with what was written.
+    pub keeps_digests: bool,
 }
 
 /// Who works.
@@ -53,6 +61,8 @@ pub struct Staff {
 pub struct Subject {
     engine: Engine,
     tide: Tidegate,
+    /// What the names of its workers begin with.
+    name: Name,
     /// Of processes.
     working: Mutex<Working>,
     history: History,
@@ -69,24 +79,23 @@ impl Subject {
 
     /// Tidegate in this process, over a SQLite file in this folder. It works on nothing but processes yet.
     pub async fn embedded(folder: &Path, setting: Setting) -> Result<Subject> {
-        let path = Subject::store_in(folder);
-        let tide = open(&path).await?;
-        Subject::over(tide, History::of_sqlite(&path)?, setting).await
+        Subject::open(&format!("{SQLITE}{}", Subject::store_in(folder).display()), setting).await
     }
 
-    /// The same over a database on PostgreSQL.
-    pub async fn on_postgres(url: &str, setting: Setting) -> Result<Subject> {
-        let tide = Tidegate::open(url).await?;
-        Subject::over(tide, History::of_postgres(url).await?, setting).await
-    }
-
-    async fn over(tide: Tidegate, history: History, setting: Setting) -> Result<Subject> {
-        let Setting { actions, flows, limits } = setting;
+    /// The same over the store at an address.
+    pub async fn open(address: &str, setting: Setting) -> Result<Subject> {
+        let Setting { actions, flows, limits, name, keeps_digests } = setting;
+        let tide = open(address, name.as_ref(), keeps_digests).await?;
+        let history = match address.strip_prefix(SQLITE) {
+            Some(path) => History::of_sqlite(Path::new(path))?,
+            None => History::of_postgres(address).await?,
+        };
         tide.define(Document { flows, actions, limits: Some(limits) });
         let guardian = GuardianCommand { program: std::env::current_exe()?, args: vec![GUARDIAN.to_owned()] };
         let working = Mutex::new(tide.work(0).processes(guardian).start().await?);
         let (engine, submitted) = (tide.engine().clone(), AtomicU64::new(0));
-        Ok(Subject { engine, tide, working, history, submitted, hired: Mutex::default() })
+        let name = name.unwrap_or_else(|| Name::new("worker"));
+        Ok(Subject { engine, tide, name, working, history, submitted, hired: Mutex::default() })
     }
 
     /// From now on functions are called.
@@ -94,9 +103,8 @@ impl Subject {
         let joining: Vec<_> = (0..staff.workers)
             .map(|number| {
                 let (engine, staff) = (self.engine.clone(), staff.clone());
-                tokio::spawn(
-                    async move { workers::join(&engine, number, staff.slots, staff.functions).await },
-                )
+                let name = Name::from(format!("{}-{number}", self.name));
+                tokio::spawn(async move { workers::join(&engine, name, staff.slots, staff.functions).await })
             })
             .collect();
         let mut hired = self.hired.lock().await;
@@ -183,6 +191,17 @@ impl Subject {
         Ok(())
     }
 
+    /// Until what was submitted under an id has ended, whoever leads meanwhile.
+    pub async fn ended(&self, id: RunId) -> Result<()> {
+        loop {
+            match self.engine.result(id).await {
+                Ok(_) => return Ok(()),
+                Err(error) if error.may_pass() => tokio::time::sleep(ASK_AGAIN).await,
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
     /// Jobs that the history says have succeeded.
     pub async fn succeeded(&self) -> Result<u64> {
         self.history.succeeded().await
@@ -202,11 +221,17 @@ impl Subject {
 /// How long a store that was given up may stay locked: its engine lets go of it after it has told that it ends.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-async fn open(path: &Path) -> Result<Tidegate> {
-    let address = format!("sqlite:{}", path.display());
+async fn open(address: &str, name: Option<&Name>, keeps_digests: bool) -> Result<Tidegate> {
     let begin = Instant::now();
     loop {
-        match Tidegate::open(&address).await {
+        let mut builder = Tidegate::builder(address);
+        if let Some(name) = name {
+            builder = builder.name(name.clone());
+        }
+        if keeps_digests {
+            builder = builder.keep_digests();
+        }
+        match builder.open().await {
             Err(Error::Store(StoreError::InUse(_))) if begin.elapsed() < PATIENCE => {
                 tokio::time::sleep(LOOK_AGAIN).await;
             }

@@ -52,7 +52,7 @@ impl Site {
 
     pub async fn subject(&self, setting: Setting) -> Result<Subject> {
         match &self.database {
-            Some(database) => Subject::on_postgres(database.url(), setting).await,
+            Some(database) => Subject::open(database.url(), setting).await,
             None => Subject::embedded(self.folder.path(), setting).await,
         }
     }

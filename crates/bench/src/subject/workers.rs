@@ -6,8 +6,7 @@ use tidegate_engine::Engine;
 use tidegate_worker::{Functions, Settings};
 
 /// A worker that has joined.
-pub(super) async fn join(engine: &Engine, number: u32, slots: u32, functions: Functions) -> Hired {
-    let name = Name::new(format!("worker-{number}"));
+pub(super) async fn join(engine: &Engine, name: Name, slots: u32, functions: Functions) -> Hired {
     // The half of an id that holds the time: later starts have higher ones.
     let incarnation = (uuid::Uuid::now_v7().as_u128() >> 64) as u64;
     let mut settings = Settings::new(name, incarnation, None);

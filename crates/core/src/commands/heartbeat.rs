@@ -1,9 +1,8 @@
-//! A worker lists what it has. Exactly that is renewed; it is told what to stop; what it should have and does not
-//! is delivered again.
+//! A worker lists what it has. Exactly that is renewed; it is told what to stop; what it should have and has never
+//! listed is delivered again.
 
 use crate::core::Core;
 use crate::ids::{Name, TaskId};
-use crate::model::LEASE;
 use crate::nodes::Work;
 use crate::protocol::{Answer, Effect, Heartbeat, Lease, Refusal, Renewal, Write};
 use crate::time::{Moment, Span};
@@ -23,9 +22,7 @@ impl Core {
             return Err(Refusal::UnknownWorker(name));
         }
         // A lease that has run out is gone, even if nobody has noticed yet.
-        if now >= self.quiet_until {
-            self.expire_leases(&name, now);
-        }
+        self.expire_leases(&name, now);
         let (mut renewal, mut by_length) = (Renewal::default(), BTreeMap::<Span, Vec<Lease>>::new());
         for lease in &heartbeat.has {
             match self.renew(*lease, &name, now) {
@@ -53,7 +50,7 @@ impl Core {
         }
         running.until = now + running.length;
         running.missing = 0;
-        (running.excused, running.unclaimed) = (false, false);
+        (running.excused, running.unclaimed, running.received) = (false, false, true);
         Some(running.length)
     }
 
@@ -65,7 +62,8 @@ impl Core {
             let Some(running) = self.work_mut(lease.task).and_then(Work::running_mut) else { continue };
             running.missing = running.missing.saturating_add(1);
             // Another start of the worker may have run it: to hand it over now would be a start that nobody counts.
-            if running.missing < MISSING_MOST || running.stop.is_some() || running.unclaimed {
+            let is_known = running.unclaimed || running.received;
+            if running.missing < MISSING_MOST || running.stop.is_some() || is_known {
                 continue;
             }
             running.missing = 0;
@@ -80,9 +78,10 @@ impl Core {
     /// The next time this worker must have been heard of, or one of its leases ends.
     pub(crate) fn schedule_check(&mut self, name: &Name) {
         let Some(worker) = self.workers.get(name) else { return };
-        let until = |task: &TaskId| self.work(*task).and_then(Work::running).map(|running| running.until);
-        let leases = worker.attempts.keys().filter_map(until).min();
-        let silence = worker.connected.then(|| worker.seen + LEASE);
+        let running = |task: &TaskId| self.work(*task).and_then(Work::running);
+        let attempts = worker.attempts.keys().filter_map(running);
+        let leases = attempts.map(|running| self.lease_ends(running)).min();
+        let silence = worker.connected.then(|| self.silence_ends(worker));
         let at = leases.into_iter().chain(silence).min().unwrap_or(Moment::MAX);
         self.workers.check_at(name, at);
     }
@@ -154,21 +153,22 @@ mod tests {
     }
 
     #[test]
-    fn a_list_that_names_it_begins_the_count_and_the_lease_anew() {
+    fn what_was_listed_once_is_never_delivered_again() {
         let mut kit = Kit::new(1);
         let job = TaskId::node(kit.job("work"));
         let lease = kit.lease(job);
         kit.effects.clear();
         kit.heartbeat(WORKER, 1, Vec::new());
         kit.now = kit.now + Span::seconds(5);
-        let renewed = kit.now;
         kit.heartbeat(WORKER, 1, vec![lease]);
-        kit.now = kit.now + Span::seconds(5);
-        kit.heartbeat(WORKER, 1, Vec::new());
-        assert_eq!(kit.effects, [], "it was missing once since it was last listed");
-        kit.heartbeat(WORKER, 1, Vec::new());
-        let [Effect::Deliver { at, .. }] = kit.effects[..] else { panic!("{:?}", kit.effects) };
-        assert_eq!(at, renewed, "what is left of it counts from its renewal");
+        for _ in 0..3 {
+            kit.now = kit.now + Span::seconds(5);
+            kit.heartbeat(WORKER, 1, Vec::new());
+        }
+        assert_eq!(kit.effects, [], "the worker has given it up, and would begin it a second time");
+        assert!(kit.core.is_live(lease));
+        kit.advance(Span::seconds(15));
+        assert!(kit.lease(job).epoch > lease.epoch, "it is granted anew, which is counted");
     }
 
     #[test]

@@ -1,14 +1,15 @@
 //! Rows that a healthy store never has together, and rows that only a crash at the right moment leaves.
 
+use crate::admission::{Skills, SlotCounts};
 use crate::core::Core;
 use crate::ids::{Epoch, Name, NodeId, RunId, TaskId};
 use crate::model::Flow;
 use crate::protocol::{
     Body, Command, DeclaredRow, GrantRow, JobBody, Lease, Life, NodeRow, RunBody, Snapshot, StepBody,
-    StepKind, Stop,
+    StepKind, Stop, WorkerRow,
 };
 use crate::state::State;
-use crate::testkit::{Kit, flow, step};
+use crate::testkit::{Kit, WORKER, flow, step};
 use crate::time::{Moment, Span};
 use std::sync::Arc;
 
@@ -68,6 +69,32 @@ fn time_and_numbers_go_on_from_what_was_written() {
     let mut kit = load(Vec::new());
     assert_eq!((kit.core.now(), kit.core.next()), (NOW, 100));
     assert_eq!(kit.job("work"), NodeId(100));
+}
+
+/// A worker that two starts of the core know.
+fn load_with_worker(grant: GrantRow) -> Kit {
+    let skills = Skills { functions: vec!["work".into()], ..Skills::plain() };
+    let slots = SlotCounts { process: 1, io: 1 };
+    let worker = WorkerRow { worker: WORKER.into(), incarnation: 1, skills, slots };
+    let life = Life { grant: Some(grant), started: Some(NOW), ..Life::new(State::Running) };
+    let (nodes, workers) = (vec![job(1, life)], vec![worker]);
+    let mut kit = Kit::new(0);
+    kit.core = Core::load(Snapshot { nodes, workers, next: 100, now: NOW, ..Snapshot::default() }, 2, NOW);
+    kit.now = NOW;
+    kit.effects.clear();
+    kit
+}
+
+#[test]
+fn what_was_renewed_before_the_load_has_arrived_and_is_not_delivered_again() {
+    for (renewed_after, deliveries) in [(0, 1), (5, 0)] {
+        let (at, length) = (NOW - Span::seconds(10), Span::seconds(30));
+        let until = at + Span::seconds(renewed_after) + length;
+        let mut kit = load_with_worker(GrantRow { epoch: EPOCH, worker: WORKER.into(), at, until, length });
+        kit.heartbeat(WORKER, 1, Vec::new());
+        kit.heartbeat(WORKER, 1, Vec::new());
+        assert_eq!(kit.effects.len(), deliveries, "{:?}", kit.effects);
+    }
 }
 
 #[test]

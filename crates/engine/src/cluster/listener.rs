@@ -136,7 +136,7 @@ impl Guest {
                 });
             }
             Request::Attach { worker, incarnation } => {
-                let deliveries = self.engine.attach(worker.clone(), incarnation);
+                let deliveries = self.engine.attach_guest(worker.clone(), incarnation);
                 tokio::spawn(pass_on(worker, deliveries, outbox, self.heard.clone()));
             }
             Request::Reports(finished) => self.engine.report(finished),

@@ -61,7 +61,6 @@ impl Shell {
 
     /// A worker is there now. When a server begins to lead, those that it knows of take a moment to find it.
     pub(super) fn attach(&mut self, worker: Name, incarnation: u64, deliver: Deliver) {
-        self.upstream.attach(&worker, incarnation);
         let parcels = self.parcels.remove(&worker);
         self.workers.insert(worker, (incarnation, deliver));
         for (parcel, order) in parcels.into_iter().flatten() {

@@ -352,7 +352,16 @@ impl Engine {
     /// says whether the worker is still there.
     pub fn attach_to(&self, worker: Name, incarnation: u64, deliver: Deliver) {
         // If the engine has ended, `deliver` is dropped.
-        let _ = self.ask_for(Request::Attach { worker, incarnation, deliver });
+        let _ = self.ask_for(Request::Attach { worker, incarnation, deliver, forward: true });
+    }
+
+    /// The worker of another server, for as long as this one leads.
+    pub(crate) fn attach_guest(&self, worker: Name, incarnation: u64) -> mpsc::UnboundedReceiver<Delivery> {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        let deliver: Deliver = Box::new(move |delivery| sender.send(delivery).is_ok());
+        // If the engine has ended the receiver says so at once.
+        let _ = self.ask_for(Request::Attach { worker, incarnation, deliver, forward: false });
+        receiver
     }
 
     /// Attempts of an attached worker that ended. Each is acknowledged by a delivery; one that is not is to be reported

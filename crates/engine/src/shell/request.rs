@@ -36,6 +36,8 @@ pub(super) enum Request {
         worker: Name,
         incarnation: u64,
         deliver: Deliver,
+        /// It is a worker of this process: whoever leads reaches it here.
+        forward: bool,
     },
     /// Attempts that ended, acknowledged by deliveries.
     Reports(Vec<Finish>),

@@ -209,7 +209,12 @@ impl Shell {
                 self.forward_query(query, reply);
             }
             Request::Query { query, reply, .. } => self.answer_query(query, reply),
-            Request::Attach { worker, incarnation, deliver } => self.attach(worker, incarnation, deliver),
+            Request::Attach { worker, incarnation, deliver, forward } => {
+                if forward {
+                    self.upstream.attach(&worker, incarnation);
+                }
+                self.attach(worker, incarnation, deliver);
+            }
             Request::Reports(finished) => self.take_reports(finished),
             Request::Evaluated(command) => self.take(Waiter::Nobody, command),
             Request::HandOver(parcel, order) => self.hand_over(parcel, order),

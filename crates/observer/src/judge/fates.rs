@@ -35,6 +35,7 @@ pub(super) fn judge(case: &Case, records: &[Record], executions: &Executions, ve
 fn count(fate: &Fate, runs: &[&Execution], verdict: &mut Verdict) {
     verdict.acknowledged += u64::from(fate.is_acknowledged);
     verdict.unacknowledged += u64::from(!fate.is_acknowledged && !runs.is_empty());
+    verdict.most_starts = verdict.most_starts.max(runs.len() as u32);
     verdict.run_again += u64::from(runs.len() > 1);
     verdict.ended_again += u64::from(runs.iter().filter(|run| run.has_ended).count() > 1);
     verdict.finished += u64::from(fate.finished > 0);

@@ -41,6 +41,8 @@ pub enum Violation {
     Moved { job: u64, first: u64, second: u64 },
     #[error("job {job} began at {at}, when its process was dead or its lease was over")]
     TooLate { job: u64, at: u64 },
+    #[error("job {job} was still executed long after its lease was over at {until}")]
+    Overstayed { job: u64, until: u64 },
     #[error("the record has an end of job {job} without a start")]
     NoStart { job: u64 },
 }
@@ -57,6 +59,12 @@ pub struct Verdict {
     pub executions: u64,
     /// Executions that did not come to their end.
     pub cut_short: u64,
+    /// Executions that were still there when their lease was over.
+    pub lapsed: u64,
+    /// Executions whose lease was renewed.
+    pub renewed: u64,
+    /// Starts of the job that was started most often.
+    pub most_starts: u32,
     /// Jobs that were executed more than once, for a reason.
     pub run_again: u64,
     /// Jobs that ran to their end more than once, for a reason.
@@ -76,7 +84,7 @@ impl Verdict {
 /// Judges a record, which may be in any order.
 pub fn judge(case: &Case, records: &[Record]) -> Verdict {
     let mut verdict = Verdict::default();
-    let executions = Executions::of(records, &mut verdict);
+    let executions = Executions::of(case, records, &mut verdict);
     overlap::judge(case, &executions, &mut verdict);
     fates::judge(case, records, &executions, &mut verdict);
     order::judge(case, records, &executions, &mut verdict);

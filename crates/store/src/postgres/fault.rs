@@ -60,6 +60,8 @@ fn said(code: &SqlState, words: String) -> Fault {
         // The session was ended, by an operator or because the server stops.
         "08" => Fault::Cut(words),
         "57" if *code != SqlState::QUERY_CANCELED => Fault::Cut(words),
+        // Or because it stood still with a transaction open, as a process does that was stopped.
+        _ if *code == SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT => Fault::Cut(words),
         "57" | "40" | "55" => Fault::Said(StoreError::Unknown(words)),
         // No room, no connections, no privileges, a disk that fails, a server that only reads.
         "28" | "3D" | "53" | "58" => Fault::Said(StoreError::Unusable(words)),
@@ -99,8 +101,12 @@ mod tests {
     #[test]
     fn what_passes_is_told_from_what_does_not() {
         let meant = |code: &SqlState| StoreError::from(said(code, String::new()));
-        for code in [SqlState::ADMIN_SHUTDOWN, SqlState::T_R_DEADLOCK_DETECTED, SqlState::LOCK_NOT_AVAILABLE]
-        {
+        for code in [
+            SqlState::ADMIN_SHUTDOWN,
+            SqlState::T_R_DEADLOCK_DETECTED,
+            SqlState::LOCK_NOT_AVAILABLE,
+            SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT,
+        ] {
             assert!(matches!(meant(&code), StoreError::Unknown(_)), "{code:?}");
         }
         for code in [SqlState::DISK_FULL, SqlState::TOO_MANY_CONNECTIONS, SqlState::INVALID_PASSWORD] {

@@ -30,6 +30,7 @@ const CHUNK: usize = 1_024;
 pub fn load(session: &mut Session) -> Result<Loaded, StoreError> {
     session.call(PATIENCE, async |client| {
         client.batch_execute("begin isolation level repeatable read").await?;
+        client.batch_execute(sql!("idle_most")).await?;
         within(client.batch_execute(sql!("position_lock"))).await?;
         client.query_typed(sql!("project_settings"), &[]).await?;
         let mut position = position(client).await?;

@@ -70,6 +70,7 @@ pub fn step(session: &mut Session) -> Result<Step, StoreError> {
             return Ok(Step { position, is_others: false });
         }
         client.batch_execute("begin").await?;
+        client.batch_execute(sql!("idle_most")).await?;
         client.query_typed(sql!("project_settings"), &[]).await?;
         let taken = client.query_typed_opt(sql!("position_take"), &[]).await?;
         let Some(row) = taken else {

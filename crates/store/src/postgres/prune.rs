@@ -16,6 +16,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub fn prune(session: &mut Session, before: Moment, most: u32) -> Result<u64, StoreError> {
     session.call(PATIENCE, async |client| {
         client.batch_execute("begin").await?;
+        client.batch_execute(sql!("idle_most")).await?;
         client.query_typed(sql!("project_settings"), &[]).await?;
         let (keys_stay, limit) = (signed(KEYS_STAY.0), i64::from(most));
         let columns: Columns =

@@ -100,6 +100,32 @@ fn nobody_there_is_said_at_once() {
     assert!(matches!(strange, Some(StoreError::Unusable(_))), "{strange:?}");
 }
 
+/// What a process does that is stopped (SIGSTOP) while it projects: its session stays, and what it has locked.
+#[test]
+fn a_projector_that_is_stopped_in_the_middle_lets_go_of_the_tables() {
+    let place = Place::fresh();
+    let proxy = Proxy::before(&place.0.url);
+    let mut store = PostgresStore::open(&proxy.url).unwrap();
+    let term = lead(&mut store);
+    let (holder, admin) = (place.admin(), place.admin());
+    holder.run("begin; lock table tidegate.open_task in access exclusive mode");
+    assert_eq!(store.commit(&entry(term, 1)), Ok(Commit::Done));
+    let projects = "select count(*) from pg_locks join pg_class on pg_class.oid = relation \
+                    where relname = 'open_task' and not granted";
+    until("it waits for a table", || admin.value(projects) == "1");
+    proxy.stall();
+    holder.run("rollback");
+    let stands_still = "select count(*) from pg_stat_activity \
+                        where datname = current_database() and state = 'idle in transaction'";
+    until("it has what it waited for", || admin.value(stands_still) == "1");
+    let mut successor = PostgresStore::open(&place.0.url).unwrap();
+    let begin = Instant::now();
+    assert_eq!(successor.load().unwrap().sequence, 1);
+    assert!(begin.elapsed() < Duration::from_secs(10), "{:?}", begin.elapsed());
+    proxy.pass();
+    until("it goes on", || store.commit(&entry(term, 2)) == Ok(Commit::Done));
+}
+
 #[test]
 fn a_connection_is_encrypted_if_its_url_asks_for_it() {
     let place = Place::fresh();

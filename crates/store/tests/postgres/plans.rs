@@ -167,6 +167,7 @@ const NO_TABLE: &str = "reads no table";
 
 const COLD: &[(&str, &str)] = &[
     ("hint", NO_TABLE),
+    ("idle_most", NO_TABLE),
     ("load_declared", LOADING),
     ("load_ended_steps", LOADING),
     ("load_items", LOADING),

@@ -8,6 +8,7 @@ pub mod database;
 
 pub use database::{Database, Route};
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -19,6 +20,14 @@ pub const PATIENCE: Duration = Duration::from_secs(60);
 
 pub async fn within<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(PATIENCE, future).await.expect("it takes too long")
+}
+
+/// An example, which `cargo test` builds beside the tests.
+pub fn example(name: &str) -> PathBuf {
+    let tests = std::env::current_exe().unwrap();
+    let example = tests.ancestors().nth(2).unwrap().join("examples").join(name);
+    assert!(example.exists(), "{} is missing: cargo build -p tidegate --examples", example.display());
+    example
 }
 
 /// A database of its own. Whoever makes it waits for the server.

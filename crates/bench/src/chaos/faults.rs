@@ -1,0 +1,223 @@
+//! What is done to a cluster, each a number of times and in an order that the seed decides.
+
+use super::cluster::Cluster;
+use super::ledger::{Ledger, PATIENCE};
+use super::server::Leader;
+use super::signal;
+use super::trail::{Hit, Start};
+use anyhow::{Result, ensure};
+use rustix::process::Signal;
+use std::path::Path;
+use std::time::Duration;
+use tidegate_observer::{Fact, clock};
+use tidegate_sim::random::Random;
+
+/// From the end of whoever led to the first start that another one granted.
+const TAKE_OVER: Duration = Duration::from_secs(5);
+/// From the end of a fault of the store to the first start.
+const RECOVERY: Duration = Duration::from_secs(10);
+/// How long a process that goes on may take to work again.
+const RETURN: Duration = Duration::from_secs(60);
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Fault {
+    KillLeader,
+    /// Stopped until another leads.
+    PauseLeader,
+    KillFollower,
+    StopServer,
+}
+
+/// How often each fault happens.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Doses {
+    pub leader_kills: u32,
+    pub pauses: u32,
+    pub follower_kills: u32,
+    pub server_stops: u32,
+}
+
+impl Doses {
+    /// In proportion to the kills of a process that is alone: 10, 10, 20 and 10 for 200.
+    pub fn beside(kills: u32) -> Doses {
+        let tenth = kills.div_ceil(20).max(1);
+        Doses { leader_kills: tenth, pauses: tenth, follower_kills: 2 * tenth, server_stops: tenth }
+    }
+
+    fn in_order(self, random: &mut Random) -> Vec<Fault> {
+        let kinds = [
+            (Fault::KillLeader, self.leader_kills),
+            (Fault::PauseLeader, self.pauses),
+            (Fault::KillFollower, self.follower_kills),
+            (Fault::StopServer, self.server_stops),
+        ];
+        let mut left: Vec<Fault> =
+            kinds.iter().flat_map(|(fault, times)| std::iter::repeat_n(*fault, *times as usize)).collect();
+        let mut ordered = Vec::new();
+        while !left.is_empty() {
+            ordered.push(left.swap_remove(random.index(left.len())));
+        }
+        ordered
+    }
+}
+
+/// What all of them hit.
+#[derive(Default)]
+struct Toll {
+    leader_kills: Vec<Hit>,
+    pauses: Vec<Hit>,
+    follower_kills: Vec<Hit>,
+    server_stops: Vec<Hit>,
+    take_overs: Vec<Duration>,
+    recoveries: Vec<Duration>,
+    /// Entries of those who led after a pause, next to which none of the deposed was found.
+    newer_entries: u64,
+}
+
+/// Does all of it to a fresh cluster, and judges what became of its jobs.
+pub fn play(folder: &Path, doses: Doses, seed: u64) -> Result<Ledger> {
+    let mut cluster = Cluster::start(folder, seed)?;
+    let mut toll = Toll::default();
+    for fault in doses.in_order(&mut cluster.random) {
+        let (at, leader) = cluster.settle()?;
+        std::thread::sleep(Duration::from_millis(cluster.random.between(50, 600)));
+        eprintln!("{fault:?} while {} leads, under term {}", leader.name, leader.term);
+        match fault {
+            Fault::KillLeader => toll.kill_leader(&mut cluster, at, &leader)?,
+            Fault::PauseLeader => toll.pause_leader(&mut cluster, at, &leader)?,
+            Fault::KillFollower => toll.kill_follower(&mut cluster, at)?,
+            Fault::StopServer => toll.stop_server(&mut cluster)?,
+        }
+    }
+    cluster.settle()?;
+    cluster.drain(toll.ledger())
+}
+
+impl Toll {
+    fn kill_leader(&mut self, cluster: &mut Cluster, at: usize, leader: &Leader) -> Result<()> {
+        is_at_work(cluster, at)?;
+        let (hit, died) = cluster.kill(at)?;
+        self.leader_kills.push(hit);
+        self.taken_over(cluster, leader, died)?;
+        cluster.begin_again(at)
+    }
+
+    /// Until something begins that a later leader granted.
+    fn taken_over(&mut self, cluster: &mut Cluster, leader: &Leader, since: u64) -> Result<()> {
+        let begun = cluster.until("another takes over", TAKE_OVER * PATIENCE, |_, starts| {
+            Ok(starts.iter().find(|start| start.term > leader.term).copied())
+        })?;
+        self.take_overs.push(Duration::from_nanos(begun.at.saturating_sub(since)));
+        Ok(())
+    }
+
+    fn pause_leader(&mut self, cluster: &mut Cluster, at: usize, leader: &Leader) -> Result<()> {
+        is_at_work(cluster, at)?;
+        signal(&cluster.members[at].child, Signal::STOP)?;
+        let (process, stopped) = (cluster.members[at].process, clock::now());
+        cluster.trail.look()?;
+        self.pauses.push(cluster.trail.hit(process));
+        self.taken_over(cluster, leader, stopped)?;
+        std::thread::sleep(Duration::from_millis(cluster.random.between(0, 1_500)));
+        let resumed = clock::now();
+        cluster.write_down(Fact::Resumed, process, resumed);
+        cluster.members[at].since = resumed;
+        signal(&cluster.members[at].child, Signal::CONT)?;
+        let newest = cluster.until("it works again", RETURN, |cluster, _| {
+            let terms = cluster.server.terms()?;
+            ensure!(
+                terms.too_late == 0,
+                "{} entries were written by {} or others who led no more",
+                terms.too_late,
+                leader.name
+            );
+            let works = |start: Start| start.at > resumed && start.term > leader.term;
+            let works = cluster.trail.latest_start(process).is_some_and(works);
+            Ok((works && terms.newest > 0).then_some(terms.newest))
+        })?;
+        self.newer_entries += newest;
+        Ok(())
+    }
+
+    /// One of the others, while it works on something.
+    fn kill_follower(&mut self, cluster: &mut Cluster, leader: usize) -> Result<()> {
+        let at = (leader + 1 + cluster.random.index(2)) % cluster.members.len();
+        is_at_work(cluster, at)?;
+        let (hit, _) = cluster.kill(at)?;
+        self.follower_kills.push(hit);
+        cluster.begin_again(at)
+    }
+
+    fn stop_server(&mut self, cluster: &mut Cluster) -> Result<()> {
+        cluster.server.stop_at_once()?;
+        cluster.trail.look()?;
+        let mut all = Hit::default();
+        for member in &cluster.members {
+            let hit = cluster.trail.hit(member.process);
+            all.running += hit.running;
+            all.unanswered.extend(hit.unanswered);
+        }
+        self.server_stops.push(all);
+        std::thread::sleep(Duration::from_millis(cluster.random.between(0, 2_500)));
+        cluster.server.start()?;
+        let up = clock::now();
+        let begun = cluster.until("work goes on", RECOVERY * PATIENCE, |_, starts| {
+            Ok(starts.iter().find(|start| start.at > up).copied())
+        })?;
+        self.recoveries.push(Duration::from_nanos(begun.at - up));
+        cluster.members.iter_mut().for_each(|member| member.since = up);
+        Ok(())
+    }
+
+    fn ledger(self) -> Ledger {
+        let mut ledger = Ledger::new("three processes over PostgreSQL");
+        let running = |hits: &[Hit]| hits.iter().filter(|hit| hit.running > 0).count() as u64;
+        let unanswered = |hits: &[Hit]| hits.iter().filter(|hit| !hit.unanswered.is_empty()).count() as u64;
+        ledger.count("kills of the leader", self.leader_kills.len() as u64);
+        ledger.count_rare("kills of the leader that found work running in it", running(&self.leader_kills));
+        ledger.count_rare(
+            "kills of the leader that found submissions without an answer",
+            unanswered(&self.leader_kills),
+        );
+        ledger.count("pauses of the leader past its lease", self.pauses.len() as u64);
+        ledger.count_rare("pauses that found work running in it", running(&self.pauses));
+        ledger.count_rare("pauses that found submissions without an answer", unanswered(&self.pauses));
+        ledger.count("entries of its successors, and none of its own after them", self.newer_entries);
+        ledger.count("kills of a follower", self.follower_kills.len() as u64);
+        ledger.count_rare("kills of a follower that found work running in it", running(&self.follower_kills));
+        ledger.count("stops of PostgreSQL", self.server_stops.len() as u64);
+        ledger.count_rare("stops that found work running", running(&self.server_stops));
+        ledger.count_rare("stops that found submissions without an answer", unanswered(&self.server_stops));
+        ledger.time("without a leader", TAKE_OVER, self.take_overs);
+        ledger.time("until work goes on after a start of PostgreSQL", RECOVERY, self.recoveries);
+        ledger
+    }
+}
+
+/// Until a process works on something: what is done to one that is idle proves little.
+fn is_at_work(cluster: &mut Cluster, at: usize) -> Result<()> {
+    let process = cluster.members[at].process;
+    cluster.until("it works", RETURN, |cluster, _| Ok((cluster.trail.hit(process).running > 0).then_some(())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn doses_are_in_proportion_and_never_nothing() {
+        let many = Doses { leader_kills: 10, pauses: 10, follower_kills: 20, server_stops: 10 };
+        assert_eq!(Doses::beside(200), many);
+        let one = Doses { leader_kills: 1, pauses: 1, follower_kills: 2, server_stops: 1 };
+        assert_eq!(Doses::beside(12), one);
+    }
+
+    #[test]
+    fn the_seed_decides_about_the_order_and_about_nothing_else() {
+        let order = |seed| Doses::beside(200).in_order(&mut Random::new(seed));
+        assert_eq!(order(1), order(1));
+        assert_ne!(order(1), order(2));
+        assert_eq!(order(2).iter().filter(|fault| **fault == Fault::PauseLeader).count(), 10);
+        assert_eq!(order(2).len(), 50);
+    }
+}
