@@ -21,7 +21,7 @@ struct Member {
 
 impl Member {
     fn start(database: &Database, name: &str) -> Member {
-        let mut child = Command::new(example("fixture"))
+        let mut child = Command::new(example("member"))
             .args([&database.url, name])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

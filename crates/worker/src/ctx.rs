@@ -90,8 +90,10 @@ impl Ctx {
     /// is reached the lease is renewed, and this is later each time. Only a process that is stopped as a whole, or a
     /// function that blocks its thread, can find that it has passed.
     pub fn lease_ends(&self) -> Instant {
-        let (now, deadline) = (clock::now(), self.notice.deadline());
-        Instant::now() + Duration::from(deadline.since(now)) - Duration::from(now.since(deadline))
+        // In this order: whoever is held up in between is told too early an end, and never too late a one.
+        let (here, deadline) = (Instant::now(), self.notice.deadline());
+        let now = clock::now();
+        here + Duration::from(deadline.since(now)) - Duration::from(now.since(deadline))
     }
 
     /// Whether this attempt is to stop.

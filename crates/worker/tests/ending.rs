@@ -197,16 +197,17 @@ async fn a_function_knows_its_attempt() {
 async fn a_function_knows_until_when_it_may_run_and_that_this_is_later_with_each_renewal() {
     let mut bench = bench(|settings| {
         settings.functions.register("renewed", async |ctx: Ctx, _| {
-            let (begin, first) = (Instant::now(), ctx.lease_ends());
+            let first = ctx.lease_ends();
+            let most = first.saturating_duration_since(Instant::now()).as_millis();
             while ctx.lease_ends() < first + Duration::from_millis(100) {
                 tokio::task::yield_now().await;
             }
-            let most = first.saturating_duration_since(begin).as_millis();
             Outcome::Succeeded(Payload::new(most.to_string()))
         });
     });
     bench.engine.lease = Span::seconds(1);
     let lease = bench.engine.hand_out(order::call(&Name::new("renewed"), &Payload::null()));
     let first = output(within(bench.engine.outcome(lease)).await);
-    assert!(first.as_u64().is_some_and(|millis| millis <= 606), "{first} ms of a second");
+    // A grace of 200 ms, 50 ms for messages under way and 10 ms for clocks that differ are not its own.
+    assert!(first.as_u64().is_some_and(|millis| millis <= 740), "{first} ms of a second");
 }

@@ -1,6 +1,6 @@
 //! Not an example: a process of a cluster, which the tests stop, kill and listen to.
 //!
-//! `fixture URL NAME` opens the database, works, and submits jobs until its input ends; then it waits for them and ends.
+//! `member URL NAME` opens the database, works, and submits jobs until its input ends; then it waits for them and ends.
 //! It says what happens, one line each:
 //! - `working`: it has joined
 //! - `began JOB`, `ended JOB`, `dropped JOB`: an execution here
