@@ -55,6 +55,8 @@ async fn main() -> Result<()> {
         .init()
         .await?;
     let enqueue = enqueue(&worker.create_utils(), jobs).await?;
+    // Its plans depend on what the planner knows of the table; without this it takes three times as long.
+    client.batch_execute("vacuum analyze").await?;
     let drain = drain(worker, &client, jobs).await?;
     println!("{} {}", enqueue.as_secs_f64(), drain.as_secs_f64());
     Ok(())
