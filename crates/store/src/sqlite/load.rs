@@ -15,7 +15,11 @@ use tidegate_core::state::State;
 use tidegate_core::time::Moment;
 use tidegate_core::{LoopTally, RESIDENT};
 
-pub fn load(connection: &mut Connection) -> rusqlite::Result<Loaded> {
+/// From so many on it pays to read with two.
+const MANY: i64 = 1_000;
+
+/// Where nobody commits meanwhile, another connection may help.
+pub fn load(connection: &mut Connection, helper: Option<Connection>) -> rusqlite::Result<Loaded> {
     let connection = connection.transaction()?;
     let read = |row: &Row| {
         let digest = row.get::<_, Option<i64>>(6)?.map(unsigned);
@@ -23,7 +27,7 @@ pub fn load(connection: &mut Connection) -> rusqlite::Result<Loaded> {
     };
     let (sequence, next, now, digest) = connection.prepare_cached(sql!("head_get"))?.query_row([], read)?;
     let snapshot = Snapshot {
-        nodes: all(&connection, sql!("load_nodes"), [RESIDENT as i64], node)?,
+        nodes: nodes(&connection, helper)?,
         items: all(&connection, sql!("load_items"), [], item)?,
         loops: loops(&connection)?,
         limits: limits(&connection)?,
@@ -34,6 +38,38 @@ pub fn load(connection: &mut Connection) -> rusqlite::Result<Loaded> {
         now,
     };
     Ok(Loaded { snapshot, sequence, digest })
+}
+
+/// In the order of their numbers.
+fn nodes(connection: &Connection, helper: Option<Connection>) -> rusqlite::Result<Vec<NodeRow>> {
+    let mut nodes = open_nodes(connection, helper)?;
+    let ended = all(connection, sql!("load_ended_steps"), [RESIDENT as i64], node)?;
+    if !ended.is_empty() {
+        nodes.extend(ended);
+        nodes.sort_by_key(|row| row.node);
+    }
+    Ok(nodes)
+}
+
+/// To read rows and to make something of them takes long where there are many: two do it at once.
+fn open_nodes(connection: &Connection, helper: Option<Connection>) -> rusqlite::Result<Vec<NodeRow>> {
+    let between = |connection: &Connection, from: i64, to: i64| {
+        all(connection, sql!("load_nodes"), (RESIDENT as i64, from, to), node)
+    };
+    let ends = |row: &Row| Ok((row.get(0)?, row.get(1)?));
+    let (Some(first), Some(last)) = connection.query_row(sql!("load_ends"), [], ends)? else {
+        return Ok(Vec::new());
+    };
+    let (Some(helper), true) = (helper, last - first >= MANY) else {
+        return between(connection, first, last);
+    };
+    let middle = first + (last - first) / 2;
+    std::thread::scope(|scope| {
+        let rest = scope.spawn(move || between(&helper, middle + 1, last));
+        let mut nodes = between(connection, first, middle)?;
+        nodes.extend(rest.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?);
+        Ok(nodes)
+    })
 }
 
 pub fn find(connection: &Connection, sought: &[Sought]) -> rusqlite::Result<Vec<Option<Found>>> {

@@ -28,7 +28,7 @@ impl Reads for SqliteReader {
     }
 
     fn load(&mut self) -> Result<Loaded, StoreError> {
-        load::load(&mut self.connection).map_err(said)
+        load::load(&mut self.connection, None).map_err(said)
     }
 
     fn payload(&mut self, task: TaskId) -> Result<Option<Payload>, StoreError> {

@@ -1,4 +1,5 @@
-//! What a full disk does to the owner's handle, with a limit of the connection's own in the disk's place.
+//! What a full disk does to the owner's handle, with a limit of the connection's own in the disk's place; and that two
+//! connections read what one does.
 
 use super::*;
 use tidegate_core::ids::RunId;
@@ -7,27 +8,45 @@ use tidegate_core::state::State;
 
 /// An entry that adds a job with a payload of this size.
 fn entry(sequence: u64, term: u32, size: usize) -> Entry {
+    let writes = vec![Write::NodeAdded(Box::new(job(sequence, size)))];
+    let (batch, next, letters) = (sequence.into(), sequence + 1, Vec::new());
+    Entry { sequence, term, batch, now: Moment(0), next, letters, digest: None, writes }
+}
+
+fn job(node: u64, size: usize) -> NodeRow {
     let body = JobBody {
-        id: RunId(sequence.into()),
+        id: RunId(node.into()),
         action: Name::new("mail.send"),
         key: None,
         tags: Vec::new(),
         start_by: None,
         idempotency: None,
     };
-    let row = NodeRow {
-        node: NodeId(sequence),
+    NodeRow {
+        node: NodeId(node),
         parent: None,
-        root: sequence,
+        root: node,
         priority: 0,
         accepted: Moment(0),
         body: Body::Job(body),
         payload: Some(Payload::new(format!("\"{}\"", "x".repeat(size)))),
         life: Life::new(State::Waiting),
-    };
-    let writes = vec![Write::NodeAdded(Box::new(row))];
-    let (batch, next, letters) = (sequence.into(), sequence + 1, Vec::new());
-    Entry { sequence, term, batch, now: Moment(0), next, letters, digest: None, writes }
+    }
+}
+
+#[test]
+fn the_owner_reads_with_two_what_a_reader_reads_with_one() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("store.db");
+    let mut store = SqliteStore::open(&path).unwrap();
+    let term = store.lead(&Name::new("server"), None, Span::ZERO).unwrap().unwrap().term;
+    let numbers = (1..).step_by(3).take(1_500);
+    let writes = numbers.clone().map(|node| Write::NodeAdded(Box::new(job(node, 1)))).collect();
+    let many = Entry { next: 9_999, writes, ..entry(1, term, 0) };
+    assert_eq!(store.commit(&many), Ok(Commit::Done));
+    let loaded = store.load().unwrap();
+    assert!(loaded.snapshot.nodes.iter().map(|row| row.node.0).eq(numbers), "each once, in order");
+    assert_eq!(SqliteStore::open_reader(&path).unwrap().load().unwrap(), loaded);
 }
 
 #[test]
