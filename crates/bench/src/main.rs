@@ -72,11 +72,15 @@ fn measure(arguments: &Arguments) -> Result<()> {
     let mut findings = Vec::new();
     for name in chosen {
         eprintln!("measuring {name} …");
-        findings.extend(runtime.block_on(run(&name, &scale))?);
+        let found = runtime.block_on(run(&name, &scale))?;
+        if arguments.json {
+            // At once: who stops this early keeps what was measured.
+            found.iter().for_each(|finding| println!("{}", finding.json()));
+        }
+        findings.extend(found);
     }
-    match arguments.json {
-        true => findings.iter().for_each(|finding| println!("{}", finding.json())),
-        false => print!("{}", table(&findings)),
+    if !arguments.json {
+        print!("{}", table(&findings));
     }
     // A figure that falls short is a figure; a promise that was broken is an error.
     let broken = findings.iter().filter(|finding| finding.outcome() == Outcome::DoesNotCount).count();

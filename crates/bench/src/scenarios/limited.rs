@@ -67,14 +67,22 @@ async fn compare(name: &str, scale: &Scale, load: Load, bar: f64) -> Result<Find
     next_to(name, scale, load, bar, against, without).await
 }
 
-/// Next to what is possible at most: each unit of the limit pays a commit a job.
+/// Next to what is possible at most.
 async fn compare_gated(name: &str, scale: &Scale, load: Load, limit: u32) -> Result<Finding> {
     let without = async || {
-        let possible = f64::from(limit) / commit_time(limit as usize).await?;
+        let (ungated, _) = drain(Load { place: Place::Embedded, ..load }).await?;
+        let possible = gated_most(limit, ungated).await?;
         Ok(possible.min(drain(Load { limit: None, ..load }).await?.0))
     };
-    let against = "the same jobs without the limit, or limit ÷ commit if that is less";
+    let against = "the same jobs without the limit, or limit ÷ (commit + round trip) if that is less";
     next_to(name, scale, load, GATED_BAR, against, without).await
+}
+
+/// Jobs a second where each unit of a limit pays a commit and a round trip a job. What is reached where nobody waits for
+/// commits tells how long the round trip takes.
+pub async fn gated_most(limit: u32, ungated: f64) -> Result<f64> {
+    let units = f64::from(limit);
+    Ok(units / (commit_time(limit as usize).await? + units / ungated))
 }
 
 async fn next_to(

@@ -5,7 +5,7 @@ use crate::definitions::{action, window};
 use crate::jobs::{Jobs, Kind};
 use crate::ratio::alternate;
 use crate::report::{Bar, Finding};
-use crate::subject::{Place, Setting, Staff, commit_time};
+use crate::subject::{Place, Setting, Staff};
 use anyhow::{Result, ensure};
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -22,10 +22,11 @@ pub async fn run(scale: &Scale) -> Result<Vec<Finding>> {
     let drained = async || limited::unlimited(Place::Embedded, items).await;
     let embedded = compare(Place::Embedded, scale, BAR, "as many jobs, drained", drained).await?;
     let possible = async || {
-        let possible = f64::from(WINDOW) / commit_time(WINDOW as usize).await?;
+        let (ungated, _) = iterate(Place::Embedded, items).await?;
+        let possible = limited::gated_most(WINDOW, ungated).await?;
         Ok(possible.min(limited::unlimited(Place::Postgres, items).await?))
     };
-    let against = "as many jobs, drained, or window ÷ commit if that is less";
+    let against = "as many jobs, drained, or window ÷ (commit + round trip) if that is less";
     Ok(vec![embedded, compare(Place::Postgres, scale, limited::GATED_BAR, against, possible).await?])
 }
 
