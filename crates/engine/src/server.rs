@@ -188,7 +188,8 @@ impl Server {
     }
 
     /// Takes in what happened, and says what is to be done. Commands are only taken in; the next tick applies
-    /// them, so that those that come together are committed together.
+    /// them, so that those that come together are committed together. In the same way what was applied during a commit
+    /// waits for the next tick.
     pub fn handle(&mut self, input: Input, local: Moment, out: &mut Vec<Output>) {
         match input {
             Input::Command { ticket, command } => return self.take_in(ticket, None, command, out),
@@ -197,7 +198,7 @@ impl Server {
             }
             Input::Led(result) => self.led(result, local, out),
             Input::Loaded(result) => self.loaded(result, local, out),
-            Input::Committed(result) => self.committed(result, local, out),
+            Input::Committed(result) => return self.committed(result, local, out),
             Input::Aborted => self.aborting = false,
             Input::Tick => {}
             Input::Resign => self.resigned = true,
@@ -307,9 +308,7 @@ impl Server {
         match result {
             Ok(Commit::Done) => {
                 self.outage = None;
-                let (next, released) = writer.committed();
-                release(released, out);
-                out.extend(next.map(Output::Commit));
+                release(writer.committed(), out);
             }
             Ok(Commit::Foreign | Commit::Deposed) => self.step_down(out),
             // It keeps callers waiting, and is no outage.

@@ -53,6 +53,10 @@ impl Batch {
         self.answers.len() >= BATCH_COMMANDS || self.writes.len() >= BATCH_WRITES
     }
 
+    fn is_empty(&self) -> bool {
+        self.answers.is_empty() && self.effects.is_empty() && !self.needs_commit()
+    }
+
     fn needs_commit(&self) -> bool {
         !self.writes.is_empty() || !self.letters.is_empty()
     }
@@ -146,7 +150,7 @@ impl Writer {
     /// Applies what waits, and gives the entry to be committed next if none is under way. While one is, the next
     /// batch grows. What needs no commit is released as soon as everything before it is durable.
     pub fn step(&mut self, now: Moment) -> (Option<Arc<Entry>>, Released) {
-        if self.next.is_full() {
+        if !self.can_step() {
             return (None, Released::default());
         }
         self.apply(now);
@@ -159,6 +163,10 @@ impl Writer {
         let mut released = Released { effects: ahead, ..Released::default() };
         let entry = self.commit_next(&mut released);
         (entry, released)
+    }
+
+    fn can_step(&self) -> bool {
+        self.in_flight.is_none() || !self.next.is_full()
     }
 
     fn apply(&mut self, now: Moment) {
@@ -203,11 +211,11 @@ impl Writer {
         Some(entry)
     }
 
-    /// The entry under way is durable: its answers and effects may leave, and the next one may be committed.
-    pub fn committed(&mut self) -> (Option<Arc<Entry>>, Released) {
+    /// The entry under way is durable: its answers and effects may leave, and the next step commits what was applied
+    /// meanwhile.
+    pub fn committed(&mut self) -> Released {
         let done = self.in_flight.take();
-        let mut released = done.map(|(entry, batch)| batch.release(Some(entry))).unwrap_or_default();
-        (self.commit_next(&mut released), released)
+        done.map(|(entry, batch)| batch.release(Some(entry))).unwrap_or_default()
     }
 
     /// The entry under way, to be asked for again.
@@ -217,7 +225,7 @@ impl Writer {
 
     /// Nothing waits to be applied or to become durable.
     pub fn is_done(&self) -> bool {
-        self.in_flight.is_none() && self.waiting() == 0
+        self.in_flight.is_none() && self.next.is_empty() && self.waiting() == 0
     }
 
     /// What is in memory is given up.
@@ -233,10 +241,10 @@ impl Writer {
 
     /// When `step` has something to do, if nothing comes in before. Engine time.
     pub fn next_wake(&self) -> Option<Moment> {
-        if self.next.is_full() {
+        if !self.can_step() {
             return None;
         }
-        if self.waiting() > 0 {
+        if self.waiting() > 0 || self.in_flight.is_none() && !self.next.is_empty() {
             return Some(self.core.now());
         }
         self.core.next_wake()

@@ -70,8 +70,11 @@ impl Driven {
         self.tell(Input::Tick)
     }
 
+    /// What the end of a commit brings, and the tick after it.
     fn commit(&mut self) -> Seen {
-        self.tell(Input::Committed(Ok(Commit::Done)))
+        let released = self.tell(Input::Committed(Ok(Commit::Done)));
+        let Seen { commits, .. } = self.tell(Input::Tick);
+        Seen { commits, ..released }
     }
 }
 

@@ -57,6 +57,7 @@ impl Shell {
         let (age, as_of) = (self.engine_now().since(granted).into(), Instant::now());
         let attempt = Attempt { lease, order, length, left: length, number };
         deliver(Delivery::Attempt { attempt, run, age, as_of });
+        self.gathering.handed_over();
     }
 
     /// A worker is there now. When a server begins to lead, those that it knows of take a moment to find it.
@@ -96,6 +97,7 @@ impl Shell {
         if !self.server.leads() {
             return self.forward_reports(finished);
         }
+        self.gathering.ended(finished.len());
         for finish in finished {
             let waiter = Waiter::Report { worker: finish.worker.clone(), lease: finish.lease };
             self.take(waiter, Command::Finish(finish));

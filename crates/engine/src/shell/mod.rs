@@ -7,6 +7,7 @@ mod effects;
 mod errands;
 mod evaluate;
 mod forward;
+mod gathering;
 mod letters;
 mod request;
 mod results;

@@ -2,6 +2,7 @@
 
 use super::clock::{Alarm, LocalClock};
 use super::effects::Parcel;
+use super::gathering::Gathering;
 use super::letters::Letters;
 use super::request::{Collected, Errand, Request, Waiter};
 use super::results::Watchers;
@@ -48,6 +49,7 @@ pub(super) struct Shell {
     pub(super) parcels: BTreeMap<Name, Vec<(Parcel, Payload)>>,
     pub(super) watchers: Watchers,
     pub(super) letters: Letters,
+    pub(super) gathering: Gathering,
     pub(super) reader: Reader,
     pub(super) evaluator: Arc<dyn Evaluate>,
     outage: watch::Sender<Option<StoreError>>,
@@ -92,6 +94,7 @@ impl Shell {
             parcels: BTreeMap::new(),
             watchers: Watchers::default(),
             letters: Letters::default(),
+            gathering: Gathering::default(),
             reader: Reader::new(reader),
             evaluator,
             outage,
@@ -113,7 +116,11 @@ impl Shell {
             let has_room = self.has_room();
             tokio::select! {
                 biased;
-                Some(done) = self.store_results.recv() => self.store_did(done),
+                Some(done) = self.store_results.recv() => {
+                    self.store_did(done);
+                    self.gather().await;
+                    self.tick();
+                }
                 Some(request) = self.requests.recv() => self.take_requests(request),
                 Some(errand) = self.callers.recv(), if has_room => self.take_errands(errand),
                 () = self.upstream.freed(), if !has_room => {}
@@ -154,9 +161,26 @@ impl Shell {
         self.prune_if_due(now);
     }
 
+    /// Before the next commit, those who will end in a moment may.
+    async fn gather(&mut self) {
+        let Some(patience) = self.gathering.patience() else { return };
+        let begin = Instant::now();
+        while !self.gathering.is_complete() && begin.elapsed() < patience {
+            tokio::task::yield_now().await;
+            for _ in 0..AT_ONCE {
+                let Ok(request) = self.requests.try_recv() else { break };
+                self.take_request(request);
+            }
+        }
+        self.gathering.waited();
+    }
+
     fn store_did(&mut self, done: Done) {
         match done {
             Done::Did(input) => {
+                if let Input::Committed(_) = &input {
+                    self.gathering.commit_ends(Instant::now());
+                }
                 let follows = matches!(input, Input::Led(Ok(None)));
                 self.handle(input);
                 if follows {
@@ -302,6 +326,9 @@ impl Shell {
             Output::Effect(effect) => self.effect(effect),
             Output::Abort(leases) => self.abort(&leases),
             job => {
+                if let Output::Commit(_) = &job {
+                    self.gathering.commit_begins(Instant::now());
+                }
                 // The store's thread ends only when this sender does.
                 let _ = self.store_jobs.send(Job::Do(job));
             }
