@@ -104,7 +104,8 @@ impl Oracle {
         // An answer may be long on its way: what was reported before the newer grant may have counted before it. The time
         // of a grant is the engine's, which is a little behind; within a process a report is faster than that.
         let behind = if self.embedded { SLACK } else { Span::ZERO };
-        let reported = self.handed.get(&lease).and_then(|handed| handed.over);
+        // Under what was handed to nobody nothing ran: it can only be reported as stopped.
+        let reported = self.handed.get(&lease)?.over;
         let in_time =
             reported.is_some_and(|reported| granted.is_some_and(|granted| reported < granted + behind));
         if newest > lease.epoch && !in_time {

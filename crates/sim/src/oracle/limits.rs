@@ -300,9 +300,11 @@ impl Limits {
 fn is_orderly(plan: &Plan) -> bool {
     let trouble = plan.trouble;
     let messages = trouble.lost + trouble.late + trouble.doubled;
-    let servers = trouble.server_pauses + trouble.server_crashes + trouble.unknown_commits + trouble.ends;
+    let servers = trouble.server_pauses + trouble.server_crashes + trouble.ends;
+    // Who is not answered soon asks again, perhaps after asking for something else.
+    let commits = trouble.unknown_commits + trouble.slow_commits;
     let is_poisoned = plan.embedded && plan.kinds.iter().any(|kind| kind.kills_worker);
-    messages + servers == 0 && !is_poisoned
+    messages + servers + commits == 0 && !is_poisoned
 }
 
 pub(crate) fn step_of(label: &str) -> &str {

@@ -9,7 +9,7 @@ use tidegate_core::protocol::{Attempt, Lease, Outcome, Payload};
 use tidegate_core::time::{Moment, Span};
 
 /// How long a function may block. The engine takes nothing from a worker that could not be heard for a third of a lease;
-/// what blocks for longer than that may overlap with its next attempt.
+/// what blocks for longer than that, or than what is left of its own lease, may overlap with its next attempt.
 const MOST_BLOCKED: Span = Span::millis(2_500);
 
 #[derive(Debug)]
@@ -39,13 +39,14 @@ impl World {
         let lease = attempt.lease;
         let worker = &mut self.workers[id];
         let (life, guardian) = (worker.life, guardian - worker.skew);
+        let blocks = behaviour.blocks && self.now + behaviour.lasts <= guardian;
         worker.processes.insert(
             lease,
             Process {
                 label: label.clone(),
                 outcome: behaviour.outcome,
                 kills_worker: behaviour.kills_worker,
-                blocks: behaviour.blocks,
+                blocks,
                 overdue: false,
                 guardian,
                 ending: None,

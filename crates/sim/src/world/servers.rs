@@ -151,7 +151,12 @@ impl World {
         let local = server.local(self.now);
         let Some(engine) = &mut server.server else { return };
         let mut outputs = Vec::new();
+        let led = engine.leads();
         engine.handle(input, local, &mut outputs);
+        if led != engine.leads() {
+            // What was to be handed over for a lead that is over is not: whoever leads next decides anew.
+            server.outbox.clear();
+        }
         let life = server.life;
         for output in outputs {
             match output {
