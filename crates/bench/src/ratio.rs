@@ -12,6 +12,8 @@ pub struct Ratio {
     /// … and an interval that holds the true one in at least 93 of 100 cases, whatever the noise looks like.
     pub low: f64,
     pub high: f64,
+    /// All of them, in the order of the turns.
+    pub all: Vec<f64>,
 }
 
 impl Ratio {
@@ -20,7 +22,7 @@ impl Ratio {
         let ratios: Vec<f64> = pairs.iter().map(|(first, second)| first / second).collect();
         let (low, high) = interval(&ratios);
         let value = median(&pairs.iter().map(|(first, _)| *first).collect::<Vec<_>>());
-        Ratio { value, median: median(&ratios), low, high }
+        Ratio { value, median: median(&ratios), low, high, all: ratios }
     }
 
     /// Of values that have nothing beside them but a bound.

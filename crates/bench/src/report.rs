@@ -66,10 +66,10 @@ impl Finding {
     }
 
     pub fn json(&self) -> String {
-        let Ratio { value, median, low, high } = self.ratio;
+        let Ratio { value, median, low, high, all } = &self.ratio;
         let mut line = json!({
             "scenario": self.scenario, "value": value, "unit": self.unit, "ratio": median,
-            "low": low, "high": high, "against": self.against, "verdict": self.outcome().word(),
+            "low": low, "high": high, "ratios": all, "against": self.against, "verdict": self.outcome().word(),
         });
         if let Some(Bar::AtLeast(bar) | Bar::AtMost(bar)) = self.bar {
             let better = if matches!(self.bar, Some(Bar::AtLeast(_))) { "more" } else { "less" };
@@ -82,10 +82,10 @@ impl Finding {
     }
 
     fn row(&self) -> [String; 7] {
-        let Ratio { value, median, low, high } = self.ratio;
+        let Ratio { value, median, low, high, .. } = &self.ratio;
         [
             self.scenario.clone(),
-            number(value),
+            number(*value),
             self.unit.to_owned(),
             format!("{median:.3} ({low:.3}…{high:.3})"),
             self.against.clone(),
@@ -128,6 +128,20 @@ pub fn table(findings: &[Finding]) -> String {
         text.truncate(text.trim_end().len());
         text.push('\n');
     }
+    text.push_str(&turns(findings));
+    text
+}
+
+/// The ratios of all turns, of whatever was measured in turns.
+fn turns(findings: &[Finding]) -> String {
+    let mut text = String::new();
+    for Finding { scenario, ratio, .. } in findings.iter().filter(|finding| finding.ratio.all.len() > 1) {
+        let all: Vec<String> = ratio.all.iter().map(|ratio| format!("{ratio:.3}")).collect();
+        let _ = write!(text, "\n{scenario}, turn by turn: {}", all.join(" "));
+    }
+    if !text.is_empty() {
+        text.push('\n');
+    }
     text
 }
 
@@ -152,7 +166,7 @@ mod tests {
     use super::*;
 
     fn finding(low: f64, high: f64) -> Finding {
-        let ratio = Ratio { value: 123_456.7, median: 0.5, low, high };
+        let ratio = Ratio { value: 123_456.7, median: 0.5, low, high, all: vec![high, 0.5, low] };
         Finding::new("drain", "jobs/s", ratio, "the floor")
     }
 
@@ -173,7 +187,8 @@ mod tests {
         let finding = finding(0.45, 0.55).bar(Bar::AtLeast(0.5));
         let text = table(std::slice::from_ref(&finding));
         let row = "drain     123,457  jobs/s  0.500 (0.450…0.550)  the floor  ≥ 0.5  ok";
-        assert_eq!(text.lines().last(), Some(row));
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[1..], [row, "", "drain, turn by turn: 0.550 0.500 0.450"]);
         let line: serde_json::Value = serde_json::from_str(&finding.json()).expect("JSON");
         assert_eq!(
             (&line["scenario"], &line["bar"], &line["better"]),

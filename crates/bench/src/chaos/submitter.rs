@@ -13,8 +13,9 @@ use std::time::Duration;
 use tidegate_engine::EngineError;
 use tidegate_observer::Fact;
 
-/// Jobs of a submitter that wait for their acknowledgement at once.
-const BURST: u64 = 8;
+/// Jobs of a submitter that wait for their acknowledgement at once. Few, so that somebody nearly always waits: in large
+/// bursts they would come together, and then nobody for as long as their jobs take.
+const BURST: u64 = 2;
 /// Jobs that may be open before the submitters of a process that is alone wait.
 const BACKLOG: u64 = 400;
 

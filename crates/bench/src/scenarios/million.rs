@@ -57,6 +57,7 @@ fn findings(situation: Situation, figures: &[Figures]) -> Vec<Finding> {
                 median: figure.extra / bound,
                 low: figure.extra_low / bound,
                 high: figure.extra_high / bound,
+                all: Vec::new(),
             };
             let against = format!("{bound} ns more than with {}", figures[0].waiting);
             findings.push(Finding::new(name("extra"), "ns/cycle", extra, against).bar(Bar::AtMost(1.0)));

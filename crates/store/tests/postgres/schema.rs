@@ -33,6 +33,45 @@ fn rows_can_be_read_without_us() {
     assert_eq!(ledger.place.admin().rows(row), [words]);
 }
 
+/// `docs/reference/tables.md`.
+const REFERENCE: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/tables.md"));
+
+#[test]
+fn every_column_that_people_read_is_explained() {
+    let place = Place::fresh();
+    drop(place.open());
+    for view in ["task", "item"] {
+        let heading = format!("### `tidegate.{view}`");
+        let (_, section) = REFERENCE.split_once(&heading).unwrap();
+        let (section, _) = section.split_once("\n### ").unwrap();
+        let named = |line: &str| line.split('|').nth(1).map(str::to_owned).filter(|cell| cell.contains('`'));
+        let cells: Vec<String> = section.lines().filter_map(named).collect();
+        let mut explained: Vec<&str> =
+            cells.iter().flat_map(|cell| cell.split('`').skip(1).step_by(2)).collect();
+        let columns = format!(
+            "select attname from pg_attribute where attrelid = 'tidegate.{view}'::regclass and attnum > 0"
+        );
+        let columns = place.admin().rows(&columns);
+        let mut columns: Vec<&str> = columns.iter().filter_map(|row| row[0].as_deref()).collect();
+        explained.sort();
+        columns.sort();
+        assert_eq!(explained, columns);
+    }
+}
+
+#[test]
+fn every_question_of_the_reference_can_be_asked() {
+    let place = Place::fresh();
+    drop(place.open());
+    let (_, questions) = REFERENCE.split_once("```sql\n").unwrap();
+    let (questions, _) = questions.split_once("```").unwrap();
+    let questions: Vec<&str> = questions.split("\n\n").collect();
+    assert_eq!(questions.len(), 4);
+    for question in questions {
+        assert_eq!(place.admin().rows(question), Vec::<Vec<Option<String>>>::new());
+    }
+}
+
 /// Tables, columns, indexes, views and functions, and what is said about them.
 const DUMP: &str = r#"
     select line from (
