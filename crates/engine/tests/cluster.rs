@@ -100,7 +100,7 @@ async fn a_leader_whose_lease_is_over_is_deposed_and_follows() {
 }
 
 fn events(engine: &Engine, store: &MemoryStore, after: Option<Position>) -> Subscription {
-    Subscription::new(engine, Reader::new(Box::new(store.handle())), after)
+    Subscription::new(engine, Reader::from(Box::new(store.handle())), after)
 }
 
 #[tokio::test]

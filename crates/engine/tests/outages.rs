@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use support::disk::{Disk, full};
 use tidegate_core::Asked;
-use tidegate_core::ids::{Name, RunId};
+use tidegate_core::ids::{Name, NodeId, RunId, TaskId};
 use tidegate_core::protocol::{Answer, Command, Evaluation, Payload, Snapshot, Submission, Submit};
 use tidegate_core::time::{Moment, Span};
 use tidegate_engine::{Definition, Engine, EngineError, Evaluate, Input, Output, Prepared, Server, Settings};
@@ -192,6 +192,20 @@ impl Evaluate for NoTemplates {
     }
 }
 
+/// Whatever is asked while the store cannot be used is answered with the reason.
+async fn nobody_is_kept_waiting(engine: &Engine) {
+    let told = [
+        engine.find(RunId(1)).await.map(drop),
+        engine.result(RunId(1)).await.map(drop),
+        engine.explain(TaskId::node(NodeId(1))).await.map(drop),
+        engine.definition("anything".into()).await.map(drop),
+        engine.prune(Moment(0)).await.map(drop),
+    ];
+    for answer in told {
+        assert!(matches!(answer, Err(EngineError::Outage(why)) if why == full()));
+    }
+}
+
 #[tokio::test]
 async fn an_engine_says_that_its_store_is_full_and_when_it_is_not_any_more() {
     let disk = Disk::new();
@@ -204,6 +218,7 @@ async fn an_engine_says_that_its_store_is_full_and_when_it_is_not_any_more() {
     let refused = engine.insist(submit(2)).await;
     assert!(matches!(refused, Err(EngineError::Outage(why)) if why == full()));
     assert_eq!(*outage.wait_for(Option::is_some).await.unwrap(), Some(full()));
+    nobody_is_kept_waiting(&engine).await;
     is_full.store(false, Ordering::SeqCst);
     outage.wait_for(Option::is_none).await.unwrap();
     engine.outlast(submit(2)).await.unwrap();

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 use tidegate_core::time::{Moment, Span};
 use tidegate_engine::Reader;
-use tidegate_store::{MemoryStore, PostgresStore, Reads, SqliteStore, Store};
+use tidegate_store::{MemoryStore, PostgresStore, Reads, SqliteStore, Store, StoreError};
 
 /// Where a store keeps what it keeps.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -33,18 +33,30 @@ impl Place {
     }
 }
 
-/// The handles of one store: its owner's, one for the engine to read with, and one for who follows entries.
+/// How many read at once: for the engine, and for those who follow entries, who may wait for long.
+const ENGINE_READS: usize = 4;
+const FOLLOWERS_READ: usize = 2;
+
+/// The handles of one store: its owner's, some for the engine to read with, and some for who follows entries.
 pub(crate) struct Handles {
     pub owner: Box<dyn Store>,
-    pub engine: Box<dyn Reads>,
+    pub engine: Reader,
     pub reader: Reader,
     pub place: Place,
 }
 
 impl Handles {
-    fn new(owner: impl Store + 'static, readers: [Box<dyn Reads>; 2], place: Place) -> Handles {
-        let [engine, reader] = readers;
-        Handles { owner: Box::new(owner), engine, reader: Reader::new(reader), place }
+    fn new<S: Store + 'static, R: Reads + 'static>(
+        owner: S,
+        another: impl Fn(&S) -> Result<R, StoreError>,
+        place: Place,
+    ) -> Result<Handles, Error> {
+        let reader = |handles: usize| {
+            let handle = |_| another(&owner).map(|handle| Box::new(handle) as Box<dyn Reads>);
+            (0..handles).map(handle).collect::<Result<Vec<_>, _>>().map(Reader::from)
+        };
+        let (engine, reader) = (reader(ENGINE_READS)?, reader(FOLLOWERS_READ)?);
+        Ok(Handles { owner: Box::new(owner), engine, reader, place })
     }
 }
 
@@ -53,28 +65,24 @@ pub(crate) fn open(address: &str) -> Result<Handles, Error> {
     match address.split_once(':') {
         Some(("sqlite", path)) if !path.is_empty() => open_sqlite(Path::new(path)),
         Some(("postgres" | "postgresql", _)) => open_postgres(address),
-        Some(("memory", "")) => Ok(open_memory()),
+        Some(("memory", "")) => open_memory(),
         _ => Err(Error::Address(address.to_owned())),
     }
 }
 
 fn open_sqlite(path: &Path) -> Result<Handles, Error> {
-    let owner = SqliteStore::open(path)?;
-    let reader = || SqliteStore::open_reader(path);
-    Ok(Handles::new(owner, [Box::new(reader()?), Box::new(reader()?)], Place::File(path.to_owned())))
+    let another = |_: &SqliteStore| SqliteStore::open_reader(path);
+    Handles::new(SqliteStore::open(path)?, another, Place::File(path.to_owned()))
 }
 
 fn open_postgres(url: &str) -> Result<Handles, Error> {
-    let owner = PostgresStore::open(url)?;
-    let readers: [Box<dyn Reads>; 2] = [Box::new(owner.reader()?), Box::new(owner.reader()?)];
-    Ok(Handles::new(owner, readers, Place::Postgres))
+    Handles::new(PostgresStore::open(url)?, PostgresStore::reader, Place::Postgres)
 }
 
-fn open_memory() -> Handles {
+fn open_memory() -> Result<Handles, Error> {
     let store = MemoryStore::new();
     store.set_clock(wall_clock(SystemTime::now()));
-    let readers: [Box<dyn Reads>; 2] = [Box::new(store.handle()), Box::new(store.handle())];
-    Handles::new(store, readers, Place::Memory)
+    Handles::new(store, |store| Ok(store.handle()), Place::Memory)
 }
 
 /// A time of day in engine time, which counts like the wall clock of whoever keeps the store.

@@ -266,8 +266,7 @@ impl Bench {
     }
 
     fn subscribe(&self, after: Option<Position>) -> Subscription {
-        let reads: Box<dyn Reads> = Box::new(self.store.handle());
-        Subscription::new(&self.engine, Reader::new(reads), after)
+        Subscription::new(&self.engine, Reader::from(Box::new(self.store.handle())), after)
     }
 
     async fn submit(&self, id: u128) {

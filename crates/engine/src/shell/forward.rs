@@ -32,6 +32,9 @@ impl Shell {
     }
 
     pub(super) fn forward_query(&self, query: Query, reply: oneshot::Sender<Result<Reply, EngineError>>) {
+        if self.server.outage().is_some() {
+            return drop(reply.send(Err(self.unavailable())));
+        }
         self.upstream.query(query, ReplyTo::Query(reply));
     }
 

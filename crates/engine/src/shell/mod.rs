@@ -19,6 +19,7 @@ pub use evaluate::{Evaluate, Prepared};
 pub use tidegate_wire::Definition;
 pub use upkeep::{KEEP_AT_LEAST, Retention};
 
+use crate::reader::Reader;
 pub(crate) use errands::is_urgent;
 use letters::Newcomer;
 pub(crate) use request::ReplyTo;
@@ -31,7 +32,7 @@ use tidegate_core::ids::{Name, NodeId, RunId, TaskId};
 use tidegate_core::protocol::{Answer, Attempt, Command, Finish, Lease, Submit};
 use tidegate_core::time::Moment;
 use tidegate_core::{Core, Lost};
-use tidegate_store::{Contact, Entry, Reads, Store, StoreError};
+use tidegate_store::{Contact, Entry, Store, StoreError};
 use tidegate_wire::{self as wire, Query, Reply};
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 
@@ -120,11 +121,11 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// Starts an engine over a store of which `reader` is a second handle. Must be called inside a runtime.
+    /// Starts an engine over a store of which `reader` has more handles. Must be called inside a runtime.
     pub fn start(
         settings: Settings,
         store: Box<dyn Store>,
-        reader: Box<dyn Reads>,
+        reader: impl Into<Reader>,
         evaluator: Arc<dyn Evaluate>,
     ) -> Engine {
         let (callers, errands) = mpsc::channel(CALLERS);
@@ -133,7 +134,14 @@ impl Engine {
         let (outage_teller, outage) = watch::channel(None);
         let (reached, is_shared) = (watch::Sender::new(None), settings.contact.is_some());
         let engine = Engine { callers, urgent, entries, outage, reached, is_shared };
-        work::Shell::start(&engine, settings, (errands, requests), (store, reader), evaluator, outage_teller);
+        work::Shell::start(
+            &engine,
+            settings,
+            (errands, requests),
+            (store, reader.into()),
+            evaluator,
+            outage_teller,
+        );
         engine
     }
 

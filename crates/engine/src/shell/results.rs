@@ -70,7 +70,7 @@ impl Shell {
     fn find_stored(&self, sought: Sought, reply: ReplySender) {
         let reader = self.reader.clone();
         tokio::spawn(async move {
-            let found = reader.read(move |store| store.find(std::slice::from_ref(&sought))).await;
+            let found = reader.read_soon(move |store| store.find(std::slice::from_ref(&sought))).await;
             let found =
                 found.map(|found| found.into_iter().flatten().next().map(|found| (found.node, found.id)));
             let _ = reply.send(found.map(Reply::Found).map_err(EngineError::Outage));
@@ -95,7 +95,7 @@ impl Shell {
         let (reader, engine) = (self.reader.clone(), self.engine.clone());
         tokio::spawn(async move {
             let Watcher { id, reply } = watcher;
-            match reader.read(move |store| result(store, id)).await {
+            match reader.read_soon(move |store| result(store, id)).await {
                 Ok(Stored::Open) => {
                     tokio::time::sleep(LOOK_AGAIN).await;
                     let query = Query::Result(id);

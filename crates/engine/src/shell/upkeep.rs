@@ -47,6 +47,9 @@ impl Shell {
 
     /// Somebody's wish: a slice, whoever leads.
     pub(super) fn prune_for(&self, before: Moment, reply: oneshot::Sender<Result<u64, EngineError>>) {
+        if self.server.outage().is_some() {
+            return drop(reply.send(Err(self.unavailable())));
+        }
         let _ = self.store_jobs.send(Job::Prune { before, most: SLICE, asked: Some(reply) });
     }
 

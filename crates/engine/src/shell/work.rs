@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use tidegate_core::ids::Name;
 use tidegate_core::protocol::{Command, Payload};
 use tidegate_core::time::Moment;
-use tidegate_store::{Contact, Reads, Sought, Store, StoreError};
+use tidegate_store::{Contact, Sought, Store, StoreError};
 use tokio::sync::{mpsc, oneshot, watch};
 
 /// While so many commands wait to be applied, callers wait to hand over more.
@@ -67,7 +67,7 @@ impl Shell {
         engine: &Engine,
         settings: Settings,
         (callers, requests): (mpsc::Receiver<Errand>, mpsc::UnboundedReceiver<Request>),
-        (store, reader): (Box<dyn Store>, Box<dyn Reads>),
+        (store, reader): (Box<dyn Store>, Reader),
         evaluator: Arc<dyn Evaluate>,
         outage: watch::Sender<Option<StoreError>>,
     ) {
@@ -95,7 +95,7 @@ impl Shell {
             watchers: Watchers::default(),
             letters: Letters::default(),
             gathering: Gathering::default(),
-            reader: Reader::new(reader),
+            reader,
             evaluator,
             outage,
             retention,
