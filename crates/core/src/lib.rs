@@ -24,6 +24,7 @@ mod lines;
 mod load;
 mod look;
 pub mod model;
+mod names;
 mod nodes;
 mod open;
 pub mod planted;

@@ -4,6 +4,7 @@ use crate::admission::LimitKey;
 use crate::core::Core;
 use crate::ids::Name;
 use crate::model::{ActionPolicy, Flow};
+use crate::names;
 use crate::nodes::Run;
 use crate::protocol::{Answer, Declare, DeclaredRow, Refusal, Write};
 use crate::time::Moment;
@@ -11,6 +12,7 @@ use std::sync::Arc;
 
 impl Core {
     pub(crate) fn declare(&mut self, declare: Declare, now: Moment) -> Result<Answer, Refusal> {
+        names::of_declaration(&declare)?;
         for flow in &declare.flows {
             check_flow(flow)?;
         }

@@ -2,12 +2,14 @@
 
 use crate::core::Core;
 use crate::model::LEASE;
+use crate::names;
 use crate::protocol::{Answer, Join, Refusal, WorkerRow, Write};
 use crate::time::Moment;
 use crate::workers::{UNKNOWN, Worker};
 
 impl Core {
     pub(crate) fn join(&mut self, join: Join, now: Moment) -> Result<Answer, Refusal> {
+        names::of_worker(&join.worker)?;
         let name = join.worker;
         // Also one that is not heard of any more may still run what it has.
         let newer = |known: &Worker| known.incarnation > join.incarnation;

@@ -3,6 +3,7 @@
 use crate::admission::LimitKey;
 use crate::core::Core;
 use crate::ids::{NodeId, TaskId};
+use crate::names;
 use crate::nodes::Node;
 use crate::protocol::{Answer, Pausable, Refusal, Write};
 use crate::time::Moment;
@@ -17,6 +18,7 @@ impl Core {
     }
 
     fn set_paused(&mut self, what: Pausable, paused: bool, now: Moment) -> Result<Answer, Refusal> {
+        names::of_pause(&what)?;
         match what {
             Pausable::Limit(key) => self.set_limit_paused(key, paused, now),
             // An action without a limit gets one without bound, so that there is something to close.

@@ -2,12 +2,14 @@
 
 use crate::admission::LimitKey;
 use crate::core::Core;
+use crate::names;
 use crate::protocol::{Answer, LimitRow, LimitValue, Override, Refusal, SetLimit, Write};
 use crate::time::Moment;
 
 impl Core {
     pub(crate) fn set_limit(&mut self, set: SetLimit, now: Moment) -> Result<Answer, Refusal> {
         let SetLimit { key, value, by, until } = set;
+        names::of_limit(&key)?;
         let fits = match (&key, &value) {
             (LimitKey::Slot(_), _) => false,
             (_, None) => true,

@@ -7,6 +7,7 @@ use crate::crowd::Crowd;
 use crate::digest::Digest;
 use crate::ids::{Name, NodeId, TaskId};
 use crate::model::WhenBusy;
+use crate::names;
 use crate::nodes::{Job, Node, Run, RunState, Work, WorkState};
 use crate::progress::resident;
 use crate::protocol::{
@@ -33,6 +34,7 @@ enum Origin {
 
 impl Core {
     pub(crate) fn submit(&mut self, submit: Submit, now: Moment) -> Result<Answer, Refusal> {
+        names::of_submission(&submit)?;
         let idempotency =
             submit.idempotency.clone().map(|key| Idempotency { key, content: submit.what.digest() });
         if let Some(known) = self.known_key(idempotency.as_ref())? {

@@ -51,6 +51,8 @@ pub enum Refusal {
     NotAsked,
     #[error("the flow is invalid: {0}")]
     BadFlow(String),
+    #[error("a name is too long, 256 bytes are allowed: `{0}…`")]
+    NameTooLong(String),
 }
 
 /// What the shell does after the commit.
