@@ -24,6 +24,8 @@ use uuid::Uuid;
 
 /// Submissions sent together: as many as the engine commits at once.
 const TOGETHER: usize = 1_000;
+/// A thousand years: longer than anybody waits, and short enough to be written down as a date.
+const LONGEST_DELAY: Duration = Duration::from_secs(1_000 * 365 * 86_400);
 
 /// Something to be submitted: `.await` it, or hand many to [`Tidegate::submit_many`].
 ///
@@ -91,6 +93,9 @@ impl Submit {
     /// id.
     pub async fn in_transaction(self, client: &impl GenericClient) -> Result<RunId, Error> {
         let Submit { tide, name, input, tags, priority, key, due } = self;
+        if !PRIORITIES.contains(&priority) {
+            return Err(Error::Priority(priority));
+        }
         tide.declare().await?;
         let wrong = |error| Error::Inputs {
             name: name.to_string(),
@@ -100,7 +105,7 @@ impl Submit {
         let due = match due {
             Due::Now => None,
             Due::At(time) => Some(time),
-            Due::In(span) => Some(SystemTime::now() + span),
+            Due::In(span) => Some(SystemTime::now() + span.min(LONGEST_DELAY)),
         };
         let post = Post { name: &name, input: &input, tags: &tags, priority, key: key.as_ref(), due };
         post.leave(client).await.map_err(Error::Transaction)

@@ -4,6 +4,7 @@ mod support;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 use support::{Gate, database, drop_database, within};
 use tidegate::{Error, Event, Events, Happening, Position, RunId, State, Tidegate};
 use tidegate_store::{PostgresStore, Reads};
@@ -135,6 +136,9 @@ async fn what_is_submitted_in_a_transaction_is_there_if_the_transaction_is() {
     let transaction = client.transaction().await.unwrap();
     let kept =
         tide.submit("count", &1).tag("team", "x").priority(3).in_transaction(&transaction).await.unwrap();
+    let wrong = tide.submit("count", &1).priority(120).in_transaction(&transaction).await;
+    assert!(matches!(wrong, Err(Error::Priority(120))));
+    tide.submit("count", &1_000).delay(Duration::MAX).in_transaction(&transaction).await.unwrap();
     let again = tide.submit("count", &1).key("k").in_transaction(&transaction).await.unwrap();
     let twice = tide.submit("count", &1).key("k").in_transaction(&transaction).await.unwrap();
     assert!(tide.run(kept).await.is_err(), "nothing is visible before the commit");

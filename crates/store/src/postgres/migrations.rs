@@ -13,8 +13,10 @@ use tokio_postgres::types::Type;
 /// Others may be at it, and some steps are work.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-const MIGRATIONS: &[Migration] =
-    &[Migration { number: 1, name: "tables", text: sql!("migrations/0001_tables") }];
+const MIGRATIONS: &[Migration] = &[
+    Migration { number: 1, name: "tables", text: sql!("migrations/0001_tables") },
+    Migration { number: 2, name: "submit_checks", text: sql!("migrations/0002_submit_checks") },
+];
 
 /// Makes the steps that are missing, all or none. A database that misses none is only looked at.
 pub fn migrate(session: &mut Session) -> Result<(), StoreError> {
@@ -72,6 +74,6 @@ mod tests {
 
     #[test]
     fn what_was_released_is_not_edited() {
-        migrations::expect_unedited(MIGRATIONS, &["ffa23dd9fc496b4b"]);
+        migrations::expect_unedited(MIGRATIONS, &["ffa23dd9fc496b4b", "2466bfd5117a47df"]);
     }
 }

@@ -56,3 +56,32 @@ fn who_listens_hears_of_letters_and_leaders() {
     store.resign(term).unwrap();
     hear("that nobody leads");
 }
+
+#[test]
+fn what_could_never_be_accepted_is_refused_where_it_is_submitted() {
+    let mut ledger = ledger();
+    let admin = ledger.place.admin();
+    let long = "x".repeat(257);
+    let wrong = [
+        "null".to_owned(),
+        "''".to_owned(),
+        format!("'{long}'"),
+        format!("'mail.send', key => '{long}'"),
+        "'mail.send', priority => 101".to_owned(),
+        "'mail.send', priority => null".to_owned(),
+        "'mail.send', tags => null".to_owned(),
+        "'mail.send', tags => '[]'".to_owned(),
+        "'mail.send', tags => '{\"tenant\": 7}'".to_owned(),
+        "'mail.send', due => 'infinity'".to_owned(),
+        "'mail.send', due => '4000-01-01 BC'".to_owned(),
+        "'mail.send', due => '20000-01-01'".to_owned(),
+    ];
+    for arguments in wrong {
+        // Whatever else happens is an error, and so fails.
+        admin.run(&format!(
+            "do $$ begin perform tidegate.submit({arguments}); raise 'it was taken'; \
+             exception when invalid_parameter_value then null; end $$"
+        ));
+    }
+    assert_eq!(ledger.store.letters(0, 9).unwrap(), []);
+}

@@ -6,7 +6,7 @@ use crate::golden;
 use crate::place::{Place, ledger, other_job};
 use std::time::Duration;
 use tidegate_core::ids::{NodeId, TaskId};
-use tidegate_store::{PostgresStore, Reads};
+use tidegate_store::{PostgresStore, Reads, Store};
 
 #[test]
 fn servers_that_start_together_do_not_collide() {
@@ -19,7 +19,7 @@ fn servers_that_start_together_do_not_collide() {
             assert_eq!(server.join().unwrap(), Ok(()));
         }
     });
-    assert_eq!(place.admin().value("select count(*) from tidegate.migration"), "1");
+    assert_eq!(place.admin().value("select count(*) from tidegate.migration"), "2");
 }
 
 #[test]
@@ -31,6 +31,31 @@ fn rows_can_be_read_without_us() {
     let row = "select kind, name, state, worker, payload::json ->> 'to', tags ->> 'team' from tidegate.task";
     let words = ["job", "mail.send", "running", "w1", "a", "ü"].map(|word| Some(word.to_owned()));
     assert_eq!(ledger.place.admin().rows(row), [words]);
+}
+
+#[test]
+fn a_database_of_an_earlier_version_is_brought_forward_and_keeps_what_is_in_it() {
+    const FIRST: &str = include_str!("../../sql/postgres/migrations/0001_tables.sql");
+    let place = Place::fresh();
+    let admin = place.admin();
+    drop(place.open());
+    let newest = admin.rows(DUMP);
+    let sum = admin.value("select checksum from tidegate.migration where number = 1");
+    admin.run("drop schema tidegate cascade");
+    admin.run(include_str!("../../sql/postgres/schema_make.sql"));
+    admin.run(include_str!("../../sql/postgres/migration_table.sql"));
+    admin.run(FIRST);
+    admin.run(&format!(
+        "insert into tidegate.migration (number, name, checksum) values (1, 'tables', '{sum}')"
+    ));
+    let id = admin.value("select tidegate.submit('mail.send')");
+    let mut store = place.open();
+    assert_eq!(admin.rows(DUMP), newest);
+    let letters = store.letters(0, 9).unwrap();
+    assert_eq!(
+        letters.iter().map(|letter| format!("{:032x}", letter.id.0)).collect::<Vec<_>>(),
+        [id.replace('-', "")]
+    );
 }
 
 /// `docs/reference/tables.md`.
