@@ -12,6 +12,9 @@ use std::sync::Arc;
 #[serde(transparent)]
 pub struct Name(Arc<str>);
 
+/// Bytes of a name at most, as JSON writes it.
+pub const LONGEST_NAME: usize = 256;
+
 impl Name {
     pub fn new(text: impl AsRef<str>) -> Self {
         Name(Arc::from(text.as_ref()))

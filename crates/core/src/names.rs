@@ -2,11 +2,8 @@
 //! could not follow the journal any more.
 
 use crate::admission::LimitKey;
-use crate::ids::Name;
+use crate::ids::{LONGEST_NAME, Name};
 use crate::protocol::{Declare, Pausable, Refusal, Submission, Submit};
-
-/// Bytes of a name, written in JSON.
-pub const LONGEST_NAME: usize = 256;
 
 /// As much of a name that is too long as is shown.
 const SHOWN: usize = 40;

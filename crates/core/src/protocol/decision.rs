@@ -51,7 +51,7 @@ pub enum Refusal {
     NotAsked,
     #[error("the flow is invalid: {0}")]
     BadFlow(String),
-    #[error("a name is too long, 256 bytes are allowed: `{0}…`")]
+    #[error("a name is too long, {most} bytes are allowed: `{0}…`", most = crate::ids::LONGEST_NAME)]
     NameTooLong(String),
 }
 

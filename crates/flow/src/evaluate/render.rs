@@ -5,13 +5,11 @@ use crate::template::{Compiled, Limits, MAX_TEXT, render, value_of};
 use minijinja::value::Value;
 use serde_json::Value as Json;
 use std::sync::Arc;
-use tidegate_core::ids::Name;
+use tidegate_core::ids::{LONGEST_NAME, Name};
 use tidegate_core::model::Template;
 
 pub(super) const ORDER: Limits = Limits { text: MAX_TEXT, value: MAX_TEXT };
 pub(super) const OUTPUT: Limits = Limits { text: 16 * MAX_TEXT, value: 16 * MAX_TEXT };
-/// Bytes of a tag's value or a key: they are held in memory for as long as the run is open.
-const MAX_NAME: usize = 256;
 
 /// Variables, and how large what is made of them may become.
 pub(crate) struct Renderer {
@@ -56,8 +54,8 @@ impl Renderer {
             Json::Null => return Ok(None),
             value => plain_text(&value)?,
         };
-        if text.len() > MAX_NAME {
-            return Err(format!("the text is longer than {MAX_NAME} bytes"));
+        if text.len() > LONGEST_NAME {
+            return Err(format!("the text is longer than {LONGEST_NAME} bytes"));
         }
         Ok(Some(Name::from(text)))
     }
