@@ -27,6 +27,7 @@ use tidegate_engine::events::{Position, Subscription};
 use tidegate_engine::{Definition, Engine, EngineError, KEEP_AT_LEAST, Reader};
 use tidegate_flow::{Document, parse_with};
 use tidegate_worker::{Ctx, Functions};
+use tokio::runtime::Handle;
 use tokio::sync::watch;
 
 /// How long an engine that is not ready yet is left alone.
@@ -64,15 +65,15 @@ struct Shared {
     name: Name,
     /// How many workers were given a name.
     workers: AtomicU32,
+    /// The engine's.
+    runtime: Handle,
 }
 
 impl Drop for Shared {
     fn drop(&mut self) {
         let engine = self.engine.clone();
-        // Without a runtime the engine has none either, and is gone.
-        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            runtime.spawn(async move { engine.shut_down().await });
-        }
+        // Whichever thread this is. A runtime that has ended has taken the engine along.
+        self.runtime.spawn(async move { engine.shut_down().await });
     }
 }
 
@@ -100,7 +101,7 @@ impl Tidegate {
         name: Name,
     ) -> Result<Tidegate, Error> {
         let (registry, workers) = (Registry::new(), AtomicU32::new(0));
-        let shared = Shared { engine, reader, place, registry, name, workers };
+        let shared = Shared { engine, reader, place, registry, name, workers, runtime: Handle::current() };
         let tide = Tidegate { shared: Arc::new(shared) };
         // A store that cannot be used now is not given up: whatever is asked of it says so, until it can.
         match tide.ask(Command::Wake).await {

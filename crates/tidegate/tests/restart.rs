@@ -136,3 +136,14 @@ async fn a_function_hears_that_it_is_to_stop() {
     })
     .await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whichever_thread_drops_the_last_handle_the_store_is_free_afterwards() {
+    let directory = tempfile::tempdir().unwrap();
+    let address = format!("sqlite:{}", directory.path().join("test.db").display());
+    let tide = Tidegate::open(&address).await.unwrap();
+    let engine = tide.engine().clone();
+    std::thread::spawn(move || drop(tide)).join().unwrap();
+    within(engine.ended()).await;
+    within(Tidegate::open(&address)).await.unwrap();
+}

@@ -151,10 +151,11 @@ impl Cluster {
             self.recorder.append(&Record { order: past.order, ..Record::new(fact, job, clock::now()) });
         }
         let records = read(&self.place.records)?;
-        let verdict = judge(&Workload::Cluster.case(0), &records);
+        let case = Workload::Cluster.case(0);
+        let verdict = judge(&case, &records);
         ledger.count("executions whose lease was renewed", verdict.renewed);
         ledger.count_rare("executions that outlasted their lease", verdict.lapsed);
-        ledger.judged(&records, &verdict);
+        ledger.judged(&case, &records, &verdict);
         Ok(ledger)
     }
 }

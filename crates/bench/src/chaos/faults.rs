@@ -173,21 +173,48 @@ impl Toll {
         let mut ledger = Ledger::new("three processes over PostgreSQL");
         let running = |hits: &[Hit]| hits.iter().filter(|hit| hit.running > 0).count() as u64;
         let unanswered = |hits: &[Hit]| hits.iter().filter(|hit| !hit.unanswered.is_empty()).count() as u64;
-        ledger.count("kills of the leader", self.leader_kills.len() as u64);
-        ledger.count_rare("kills of the leader that found work running in it", running(&self.leader_kills));
-        ledger.count_rare(
-            "kills of the leader that found submissions without an answer",
-            unanswered(&self.leader_kills),
+        let mut hits = |names: [&'static str; 3], hits: &[Hit]| {
+            let all = hits.len() as u64;
+            ledger.count(names[0], all);
+            ledger.count_rare(names[1], running(hits));
+            ledger.count_rare(names[2], unanswered(hits));
+        };
+        hits(
+            [
+                "kills of the leader",
+                "kills of the leader that found work running in it",
+                "kills of the leader that found submissions without an answer",
+            ],
+            &self.leader_kills,
         );
-        ledger.count("pauses of the leader past its lease", self.pauses.len() as u64);
-        ledger.count_rare("pauses that found work running in it", running(&self.pauses));
-        ledger.count_rare("pauses that found submissions without an answer", unanswered(&self.pauses));
-        ledger.count("entries of its successors, and none of its own after them", self.newer_entries);
-        ledger.count("kills of a follower", self.follower_kills.len() as u64);
-        ledger.count_rare("kills of a follower that found work running in it", running(&self.follower_kills));
-        ledger.count("stops of PostgreSQL", self.server_stops.len() as u64);
-        ledger.count_rare("stops that found work running", running(&self.server_stops));
-        ledger.count_rare("stops that found submissions without an answer", unanswered(&self.server_stops));
+        hits(
+            [
+                "pauses of the leader past its lease",
+                "pauses that found work running in it",
+                "pauses that found submissions without an answer",
+            ],
+            &self.pauses,
+        );
+        hits(
+            [
+                "stops of PostgreSQL",
+                "stops that found work running",
+                "stops that found submissions without an answer",
+            ],
+            &self.server_stops,
+        );
+        let all: Vec<Hit> = [self.leader_kills, self.pauses, self.server_stops].concat();
+        let count = all.len() as u64;
+        ledger.count_most("of these that found work running", running(&all), count);
+        ledger.count_most("of these that found submissions without an answer", unanswered(&all), count);
+        ledger.count(
+            "entries of those who led after a pause, and none of the deposed after them",
+            self.newer_entries,
+        );
+        let followers = self.follower_kills.len() as u64;
+        ledger.count("kills of a follower", followers);
+        let name = "kills of a follower that found work running in it";
+        ledger.count_most(name, running(&self.follower_kills), followers);
         ledger.time("without a leader", TAKE_OVER, self.take_overs);
         ledger.time("until work goes on after a start of PostgreSQL", RECOVERY, self.recoveries);
         ledger

@@ -118,19 +118,22 @@ impl Lane {
     }
 
     fn ledger(&self, records: &[Record]) -> Ledger {
-        let verdict = judge(&Workload::Embedded.case(self.clean_ends), records);
+        let case = Workload::Embedded.case(self.clean_ends);
+        let verdict = judge(&case, records);
         let (uncommitted, untold) = (uncommitted(records), untold(records));
         let count = |hits: &dyn Fn(&Kill) -> bool| self.kills.iter().filter(|kill| hits(kill)).count() as u64;
         let mut ledger = Ledger::new("one process over SQLite");
-        ledger.count("kills", self.kills.len() as u64);
-        ledger.count("kills that found work running", count(&|kill| kill.hit.running > 0));
+        let kills = self.kills.len() as u64;
+        ledger.count("kills", kills);
+        ledger.count_most("kills that found work running", count(&|kill| kill.hit.running > 0), kills);
         ledger.count(
             "kills that found work running ahead of the store",
             count(&|kill| kill.ran_ahead && kill.hit.running > 0),
         );
-        ledger.count(
+        ledger.count_most(
             "kills that found submissions without an answer",
             count(&|kill| !kill.hit.unanswered.is_empty()),
+            kills,
         );
         ledger.count_rare(
             "kills between the end of a job and its commit",
@@ -141,7 +144,7 @@ impl Lane {
             count(&|kill| !kill.hit.unanswered.is_disjoint(&untold)),
         );
         ledger.count("clean ends", self.clean_ends.into());
-        ledger.judged(records, &verdict);
+        ledger.judged(&case, records, &verdict);
         ledger
     }
 }

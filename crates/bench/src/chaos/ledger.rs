@@ -5,7 +5,7 @@ use anyhow::{Result, bail, ensure};
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::time::Duration;
-use tidegate_observer::{Fact, Record, Verdict};
+use tidegate_observer::{Case, Fact, Record, Verdict};
 
 /// What is bounded in time is printed, and fails at so many times its bound: the machine may be busy.
 pub const PATIENCE: u32 = 5;
@@ -17,6 +17,8 @@ struct Count {
     count: u64,
     /// A coincidence: it may be missing where little was done.
     is_rare: bool,
+    /// Where much was done, it must have happened in more than half of these.
+    of: u64,
 }
 
 /// How long something took, each time.
@@ -32,8 +34,8 @@ pub struct Ledger {
     title: &'static str,
     counts: Vec<Count>,
     times: Vec<Times>,
-    /// The most units of each limit that were held at once.
-    held: BTreeMap<u32, u32>,
+    /// The most units of each limit that were held at once, and how many may be.
+    held: BTreeMap<u32, (u32, u32)>,
     /// Starts of the job that was started most often.
     most_starts: u32,
     violations: Vec<String>,
@@ -52,12 +54,17 @@ impl Ledger {
     }
 
     pub fn count(&mut self, name: &'static str, count: u64) {
-        self.counts.push(Count { name, count, is_rare: false });
+        self.counts.push(Count { name, count, is_rare: false, of: 0 });
     }
 
     /// A coincidence, which may be missing where little was done.
     pub fn count_rare(&mut self, name: &'static str, count: u64) {
-        self.counts.push(Count { name, count, is_rare: true });
+        self.counts.push(Count { name, count, is_rare: true, of: 0 });
+    }
+
+    /// What must have happened most of the times that something else did, unless little was done.
+    pub fn count_most(&mut self, name: &'static str, count: u64, of: u64) {
+        self.counts.push(Count { name, count, is_rare: true, of });
     }
 
     pub fn time(&mut self, name: &'static str, bound: Duration, took: Vec<Duration>) {
@@ -65,7 +72,7 @@ impl Ledger {
     }
 
     /// What the judge found in the records of one store.
-    pub fn judged(&mut self, records: &[Record], verdict: &Verdict) {
+    pub fn judged(&mut self, case: &Case, records: &[Record], verdict: &Verdict) {
         self.count("reloads compared with what was written", reloads(records));
         self.count("jobs acknowledged", verdict.acknowledged);
         self.count("executions", verdict.executions);
@@ -74,7 +81,10 @@ impl Ledger {
         self.count_rare("jobs that ran to their end again", verdict.ended_again);
         self.count("starts compared with the order of acceptance", verdict.ordered);
         self.count("jobs finished, as the store says", verdict.finished);
-        self.held = verdict.held.clone();
+        let held = |(limit, allowed): (&u32, &u32)| {
+            (*limit, (verdict.held.get(limit).copied().unwrap_or_default(), *allowed))
+        };
+        self.held = case.limits.iter().map(held).collect();
         self.most_starts = verdict.most_starts;
         self.violations = verdict.violations.iter().map(ToString::to_string).collect();
     }
@@ -84,10 +94,13 @@ impl Ledger {
         if self.counts.is_empty() {
             return *self = other;
         }
-        self.counts.iter_mut().zip(other.counts).for_each(|(mine, other)| mine.count += other.count);
+        for (mine, other) in self.counts.iter_mut().zip(other.counts) {
+            mine.count += other.count;
+            mine.of += other.of;
+        }
         self.times.iter_mut().zip(other.times).for_each(|(mine, other)| mine.took.extend(other.took));
-        for (limit, units) in other.held {
-            let most = self.held.entry(limit).or_default();
+        for (limit, (units, allowed)) in other.held {
+            let (most, _) = self.held.entry(limit).or_insert((0, allowed));
             *most = units.max(*most);
         }
         self.most_starts = self.most_starts.max(other.most_starts);
@@ -106,6 +119,11 @@ impl Ledger {
         let untested = self.counts.iter().filter(|count| count.count == 0 && (is_much || !count.is_rare));
         let untested: Vec<&str> = untested.map(|count| count.name).collect();
         ensure!(untested.is_empty(), "{}: never put to the test: {}", self.title, untested.join(", "));
+        if let Some(Count { name, count, of, .. }) =
+            self.counts.iter().find(|count| is_much && count.of > 0 && count.count * 2 <= count.of)
+        {
+            bail!("{}: {name}: {count} of {of}, and most should be", self.title);
+        }
         Ok(())
     }
 }
@@ -126,8 +144,8 @@ impl fmt::Display for Ledger {
                 "{longest:>7.2} s  {name} at most, {median:.2} s in the median; {bound:?} are promised"
             )?;
         }
-        for (limit, units) in &self.held {
-            writeln!(f, "{units:>9}  units of limit {limit} at most")?;
+        for (limit, (units, allowed)) in &self.held {
+            writeln!(f, "{units:>9}  units at most under limit number {limit}, which allows {allowed}")?;
         }
         writeln!(f, "{:>9}  starts of one job at most", self.most_starts)?;
         writeln!(f, "{:>9}  violations", self.violations.len())?;
@@ -175,6 +193,10 @@ mod tests {
         assert_eq!(said(&ledger(0, 1), false), "half: never put to the test: kills");
         assert_eq!(said(&ledger(1, 0), true), "half: never put to the test: coincidences");
         ledger(1, 0).judge(false).expect("little was done");
+        let mut half = ledger(4, 1);
+        half.count_most("kills that hit something", 2, 4);
+        assert_eq!(said(&half, true), "half: kills that hit something: 2 of 4, and most should be");
+        half.judge(false).expect("little was done");
         assert_eq!(said(&ledger(11, 1), true), "away: 11.0s, 2s are promised");
     }
 

@@ -29,9 +29,12 @@ pub struct Route {
 impl Route {
     pub fn parse(url: &str) -> Result<Self, StoreError> {
         let (url, certificates) = take_certificates(url);
-        let config: Config = url.parse().map_err(|error| StoreError::Unusable(fault::words(&error)))?;
+        let config: Config = url.parse().map_err(|error| StoreError::Broken(fault::words(&error)))?;
+        if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
+            return Err(StoreError::Broken("its address names no host".to_owned()));
+        }
         let tls = match config.get_ssl_mode() {
-            SslMode::Require => Some(tls(certificates.as_deref()).map_err(StoreError::Unusable)?),
+            SslMode::Require => Some(tls(certificates.as_deref()).map_err(StoreError::Broken)?),
             _ => None,
         };
         Ok(Route { config, tls })

@@ -26,12 +26,15 @@ pub fn said(error: rusqlite::Error) -> StoreError {
     }
 }
 
-/// The same for files beside the database.
+/// The same for files beside the database. A place where no file can be does not get better by waiting.
 pub fn of_file(error: &io::Error) -> StoreError {
-    StoreError::Unusable(match error.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => FULL.to_owned(),
-        _ => error.to_string(),
-    })
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => StoreError::Unusable(FULL.to_owned()),
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory | io::ErrorKind::IsADirectory => {
+            StoreError::Broken(error.to_string())
+        }
+        _ => StoreError::Unusable(error.to_string()),
+    }
 }
 
 #[cfg(test)]
@@ -60,5 +63,6 @@ mod tests {
         let met = rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_FULL), None);
         assert_eq!(said(met), full);
         assert_eq!(of_file(&io::ErrorKind::StorageFull.into()), full);
+        assert!(matches!(of_file(&io::ErrorKind::NotFound.into()), StoreError::Broken(_)));
     }
 }
