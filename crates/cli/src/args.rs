@@ -3,6 +3,7 @@
 use crate::failure::{Exit, Failure};
 use anstream::ColorChoice;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 use tidegate_core::time::Span;
 
@@ -80,7 +81,7 @@ pub struct Run {
     pub output: Output,
 }
 
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 pub struct Store {
     /// Where the state is kept.
     #[arg(long = "store", value_name = "PATH", default_value = STORE)]
@@ -136,8 +137,25 @@ pub struct Prune {
     /// Delete nothing, and say how much would go.
     #[arg(long)]
     pub dry_run: bool,
-    #[command(flatten)]
-    pub store: Store,
+    /// Where the state is kept: a file, or postgres://USER:PASSWORD@HOST/DATABASE. There, while others may be at work,
+    /// what ended less than a minute ago stays.
+    #[arg(long = "store", value_name = "PATH|URL", default_value = STORE, value_parser = place)]
+    pub store: Place,
+}
+
+/// A store of either kind.
+#[derive(Clone, Debug)]
+pub enum Place {
+    File(Store),
+    Postgres(String),
+}
+
+fn place(text: &str) -> Result<Place, Infallible> {
+    Ok(match text.split_once(':') {
+        Some(("postgres" | "postgresql", _)) => Place::Postgres(text.to_owned()),
+        Some(("sqlite", path)) => Place::File(Store { path: path.into() }),
+        _ => Place::File(Store { path: text.into() }),
+    })
 }
 
 #[derive(Args, Debug)]

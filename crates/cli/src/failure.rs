@@ -98,6 +98,21 @@ impl Failure {
         failure.at(path.display())
     }
 
+    /// A store in a database that cannot be reached or read.
+    pub fn database(error: &StoreError, url: &str) -> Failure {
+        let failure = match error {
+            StoreError::Unknown(_) | StoreError::Unusable(_) => Failure::new("unusable", error.to_string())
+                .help("see that the server runs, and that user, password and database are right"),
+            StoreError::Newer { .. } => {
+                Failure::new("newer-store", error.to_string()).help("use the newer version")
+            }
+            StoreError::Broken(_) | StoreError::InUse(_) => Failure::new("store", error.to_string()),
+        };
+        // Nobody has to see who may enter, and how.
+        let place = url.rsplit_once('@').map_or(url, |(_, place)| place);
+        failure.at(place)
+    }
+
     pub fn engine(error: &Error, path: &Path) -> Failure {
         match error {
             Error::Store(error) | Error::Outage(error) => Failure::store(error, path),

@@ -1,43 +1,68 @@
-//! `tidegate prune`: what ended long ago goes, from a store that nobody is working on.
+//! `tidegate prune`: what ended long ago goes, from a file that nobody is working on or from a database.
 
-use crate::args;
+use crate::args::{self, Place};
 use crate::failure::{Exit, Failure};
 use crate::out::say;
 use crate::time::now;
 use std::path::Path;
-use tidegate_core::time::Moment;
-use tidegate_store::{SqliteStore, Store, StoreError};
+use tidegate_core::time::{Moment, Span};
+use tidegate_store::{KEEP_AT_LEAST, PostgresHistory, SqliteStore, Store, StoreError};
 
 /// Rows deleted with one commit.
 const SLICE: u32 = 2_000;
 
 pub fn prune(options: &args::Prune, quiet: bool) -> Result<Exit, Failure> {
-    let path = options.store.existing()?;
-    let before = now() - options.older_than;
-    let (count, verb) = match options.dry_run {
-        true => (SqliteStore::count_prunable(path, before), "would delete"),
-        false => (delete(path, before), "deleted"),
+    let (count, older_than) = match &options.store {
+        Place::File(store) => {
+            let path = store.existing()?;
+            let count = in_file(path, options.older_than, options.dry_run);
+            (count.map_err(|error| in_use(&error, path))?, options.older_than)
+        }
+        Place::Postgres(url) => {
+            let older_than = options.older_than.max(KEEP_AT_LEAST);
+            let count = in_database(url, older_than, options.dry_run);
+            (count.map_err(|error| Failure::database(&error, url))?, older_than)
+        }
     };
-    let count = count.map_err(|error| failure(&error, path))?;
     if !quiet {
+        let verb = if options.dry_run { "would delete" } else { "deleted" };
         let runs = if count == 1 { "1 run".to_owned() } else { format!("{count} runs") };
-        say(format!("{verb} {runs} that ended more than {} ago", options.older_than));
+        say(format!("{verb} {runs} that ended more than {older_than} ago"));
     }
     Ok(Exit::Success)
 }
 
-fn delete(path: &Path, before: Moment) -> Result<u64, StoreError> {
+fn in_file(path: &Path, older_than: Span, dry_run: bool) -> Result<u64, StoreError> {
+    let before = now() - older_than;
+    if dry_run {
+        return SqliteStore::count_prunable(path, before);
+    }
     let mut store = SqliteStore::open(path)?;
+    delete(before, |before, most| store.prune(before, most))
+}
+
+fn in_database(url: &str, older_than: Span, dry_run: bool) -> Result<u64, StoreError> {
+    let (mut history, before) = (PostgresHistory::open(url)?, now() - older_than);
+    match dry_run {
+        true => history.count_prunable(before),
+        false => delete(before, |before, most| history.prune(before, most)),
+    }
+}
+
+fn delete(
+    before: Moment,
+    mut prune: impl FnMut(Moment, u32) -> Result<u64, StoreError>,
+) -> Result<u64, StoreError> {
     let mut gone = 0;
     loop {
-        match store.prune(before, SLICE)? {
+        match prune(before, SLICE)? {
             0 => return Ok(gone),
             slice => gone += slice,
         }
     }
 }
 
-fn failure(error: &StoreError, path: &Path) -> Failure {
+fn in_use(error: &StoreError, path: &Path) -> Failure {
     let failure = Failure::store(error, path);
     match error {
         StoreError::InUse(_) => failure.help(

@@ -1,5 +1,5 @@
-//! How long names may be. Stores keep indexes of them, and what an index cannot hold must never be committed: the tables
-//! could not follow the journal any more.
+//! How long names may be, and that there are some. Stores keep indexes of them, and what an index cannot hold must never
+//! be committed: the tables could not follow the journal any more.
 
 use crate::admission::LimitKey;
 use crate::ids::{LONGEST_NAME, Name};
@@ -16,6 +16,14 @@ fn check<'a>(names: impl IntoIterator<Item = &'a Name>) -> Result<(), Refusal> {
         Some(name) => Err(Refusal::NameTooLong(name.as_str().chars().take(SHOWN).collect())),
         None => Ok(()),
     }
+}
+
+/// The same for what people refer to: they cannot refer to nothing. What templates make for each task may be empty.
+fn check_given<'a>(names: impl IntoIterator<Item = &'a Name>) -> Result<(), Refusal> {
+    names.into_iter().try_for_each(|name| match name.as_str() {
+        "" => Err(Refusal::NoName),
+        _ => check([name]),
+    })
 }
 
 fn is_too_long(name: &str) -> bool {
@@ -35,22 +43,23 @@ pub(crate) fn of_submission(submit: &Submit) -> Result<(), Refusal> {
         Submission::Job { action, key, .. } => (action, key),
         Submission::Run { flow, key, .. } => (flow, key),
     };
-    let tags = submit.tags.iter().flat_map(|(tag, value)| [tag, value]);
-    check([name].into_iter().chain(key).chain(&submit.idempotency).chain(tags))
+    let tags = submit.tags.iter().map(|(tag, _)| tag);
+    check_given([name].into_iter().chain(&submit.idempotency).chain(tags))?;
+    check(key.iter().chain(submit.tags.iter().map(|(_, value)| value)))
 }
 
 pub(crate) fn of_declaration(declare: &Declare) -> Result<(), Refusal> {
     for flow in &declare.flows {
         let steps = flow.steps.iter().flat_map(|step| [&step.name].into_iter().chain(named(&step.pools)));
-        check([&flow.name].into_iter().chain(steps))?;
+        check_given([&flow.name].into_iter().chain(steps))?;
     }
     for action in &declare.actions {
-        check([&action.policy.action].into_iter().chain(named(&action.policy.pools)))?;
+        check_given([&action.policy.action].into_iter().chain(named(&action.policy.pools)))?;
     }
     let Some(limits) = &declare.limits else { return Ok(()) };
     let tags = limits.tags.iter().flat_map(|limit| [&limit.tag].into_iter().chain(&limit.value));
     let patterns = limits.actions.iter().map(|rule| &rule.pattern);
-    check(tags.chain(patterns).chain(limits.pools.iter().map(|pool| &pool.name)))
+    check_given(tags.chain(patterns).chain(limits.pools.iter().map(|pool| &pool.name)))
 }
 
 fn named(pools: &[(Name, u32)]) -> impl Iterator<Item = &Name> {
@@ -79,13 +88,14 @@ pub(crate) fn of_pause(what: &Pausable) -> Result<(), Refusal> {
 }
 
 pub(crate) fn of_worker(name: &Name) -> Result<(), Refusal> {
-    check([name])
+    check_given([name])
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::{Command, SetLimit};
+    use crate::admission::{Skills, SlotCounts};
+    use crate::protocol::{Answer, Command, Join, SetLimit};
     use crate::testkit::{Kit, action, flow, job, limits, step};
 
     fn long() -> Name {
@@ -125,5 +135,27 @@ mod tests {
             let refused = kit.refused(command);
             assert_eq!(refused, Refusal::NameTooLong("x".repeat(SHOWN)), "{refused}");
         }
+    }
+
+    #[test]
+    fn what_people_refer_to_has_a_name() {
+        let mut kit = Kit::new(1);
+        let with_tag = Submit { tags: vec![("".into(), "value".into())], ..kit.submit(job("work")) };
+        let with_key = Submit { idempotency: Some("".into()), ..kit.submit(job("work")) };
+        let actions = vec![action("", None, &[])];
+        let (skills, slots) = (Skills::plain(), SlotCounts::default());
+        let join = Join { worker: "".into(), incarnation: 1, skills, slots };
+        let commands = [
+            Command::Submit(kit.submit(job(""))),
+            Command::Submit(with_tag),
+            Command::Submit(with_key),
+            Command::Declare(Declare { actions, ..Declare::default() }),
+            Command::Join(join),
+        ];
+        for command in commands {
+            assert_eq!(kit.refused(command), Refusal::NoName);
+        }
+        let of_nothing = Submit { tags: vec![("tag".into(), "".into())], ..kit.submit(job("work")) };
+        assert!(matches!(kit.apply(Command::Submit(of_nothing)), Answer::Accepted { .. }));
     }
 }

@@ -122,7 +122,7 @@ async fn letters_become_submissions_in_their_order_and_leave_the_mailbox() {
     assert_eq!(states, [State::Waiting, State::Refused, State::Scheduled], "the second is the first again");
     assert_eq!(added[1].2.as_deref(), Some("nobody can do that"));
     let row = store.load().unwrap().snapshot.nodes.into_iter().find(|row| row.node == added[0].0).unwrap();
-    assert_eq!((row.priority, row.payload), (3, Some(Payload::new(r#"{"to": "a"}"#))));
+    assert_eq!((row.priority, row.payload), (3, Some(Payload::new(r#"{"to":"a"}"#))));
     engine.shut_down().await;
     assert_eq!(
         tidegate_store::Store::letters(&mut store, 0, 10).unwrap(),

@@ -71,7 +71,7 @@ pub enum StoreError {
     Broken(String),
     #[error("the store was written by a newer version of Tidegate (schema {found}, this one knows {known})")]
     Newer { found: u32, known: u32 },
-    #[error("another process uses this store ({0})")]
+    #[error("this store is in use ({0})")]
     InUse(String),
 }
 
@@ -138,6 +138,10 @@ pub const KEPT_ENTRIES: u64 = 1_000;
 
 /// How long a root with an idempotency key is kept after its end, whatever is asked.
 pub const KEYS_STAY: Span = Span::hours(24);
+
+/// History is kept at least for so long where somebody may be at work: results are asked for, and submissions repeated,
+/// after the end.
+pub const KEEP_AT_LEAST: Span = Span::seconds(60);
 
 /// How a task ended, with its output.
 #[derive(Clone, PartialEq, Debug)]

@@ -11,9 +11,9 @@ pub mod sqlite;
 mod words;
 
 pub use contract::{
-    Commit, Contact, Ended, Entry, Found, KEPT_ENTRIES, KEYS_STAY, Leader, Letter, Loaded, Reads, Sought,
-    Store, StoreError, Term,
+    Commit, Contact, Ended, Entry, Found, KEEP_AT_LEAST, KEPT_ENTRIES, KEYS_STAY, Leader, Letter, Loaded,
+    Reads, Sought, Store, StoreError, Term,
 };
 pub use memory::MemoryStore;
-pub use postgres::{Post, PostgresReader, PostgresStore};
+pub use postgres::{Post, PostgresHistory, PostgresReader, PostgresStore};
 pub use sqlite::{BackupError, SqliteReader, SqliteStore};

@@ -52,7 +52,10 @@ fn a_second_owner_is_refused_and_told_who_owns_it() {
     let place = Sqlite::fresh();
     let store = place.open();
     let Err(StoreError::InUse(who)) = SqliteStore::open(place.path()) else { panic!("two owners") };
-    assert!(who.contains(&std::process::id().to_string()), "{who}");
+    assert_eq!(who, "by this very process");
+    let lock = format!("{}.lock", place.path().display());
+    std::fs::write(lock, "4711").unwrap();
+    assert_eq!(SqliteStore::open(place.path()).err(), Some(StoreError::InUse("by process 4711".to_owned())));
     drop(store);
     place.open();
 }

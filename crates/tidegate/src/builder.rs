@@ -47,8 +47,8 @@ impl Builder {
         }
     }
 
-    /// What this process is called among those that share the store. Every one needs a name of its own; unless told
-    /// otherwise it is made up.
+    /// What this process and its workers are called among those that share the store; unless told otherwise it is made
+    /// up. A process that is started anew under its name goes on at once with what its workers had.
     pub fn name(mut self, name: impl Into<Name>) -> Builder {
         self.name = Some(name.into());
         self
@@ -87,8 +87,8 @@ impl Builder {
         // Opening waits for a disk or a network.
         let opened = tokio::task::spawn_blocking(move || store::open(&address)).await;
         let Handles { owner, engine: reads, reader, place } = opened.map_err(|_| Error::Closed)??;
-        let name = self.name.unwrap_or_else(|| if place.is_shared() { made_up() } else { LOCAL.into() });
-        let mut settings = Settings::new(name.clone());
+        let Names { process, server } = names(self.name, place.is_shared());
+        let mut settings = Settings::new(server);
         (settings.retention, settings.keeps_digests) = (self.retention, self.keeps_digests);
         let listener = match place.is_shared() {
             true => Some(Listener::bind(self.listen, self.host.as_deref()).await.map_err(Error::Listen)?),
@@ -97,12 +97,32 @@ impl Builder {
         settings.contact = listener.as_ref().map(|listener| listener.contact().clone());
         let engine = Engine::start(settings, owner, reads, Arc::new(Evaluator::default()));
         listener.into_iter().for_each(|listener| listener.serve(engine.clone()));
-        Tidegate::start(engine, reader, place, name).await
+        Tidegate::start(engine, reader, place, process).await
     }
 }
 
-/// Readable enough to be recognised, and never the same twice.
-fn made_up() -> Name {
+struct Names {
+    process: Name,
+    /// Who leads must be one process, whatever others call themselves: this one is never given twice.
+    server: Name,
+}
+
+fn names(given: Option<Name>, is_shared: bool) -> Names {
+    let (process, server) = match (given, is_shared) {
+        (Some(name), true) => (name.clone(), unique(name.as_str())),
+        (None, true) => {
+            let name = unique(&format!("process-{}", std::process::id()));
+            (name.clone(), name)
+        }
+        (given, false) => {
+            let name = given.unwrap_or(LOCAL.into());
+            (name.clone(), name)
+        }
+    };
+    Names { process, server }
+}
+
+fn unique(name: &str) -> Name {
     let random = uuid::Uuid::new_v4().simple().to_string();
-    Name::from(format!("process-{}-{}", std::process::id(), &random[..8]))
+    Name::from(format!("{name}-{}", &random[..8]))
 }

@@ -17,8 +17,8 @@ const SAID_AGAIN: Duration = Duration::from_secs(10);
 pub struct Hired {
     /// Ends it.
     pub control: Control,
-    /// It has joined; or the engine has ended.
-    pub joined: oneshot::Receiver<()>,
+    /// It has joined, or was refused; nothing if the engine has ended.
+    pub joined: oneshot::Receiver<Result<(), Refusal>>,
     /// It has left, and nothing that it started runs any more.
     pub left: JoinHandle<Result<(), WorkerError>>,
 }
@@ -29,11 +29,14 @@ pub fn hire(engine: &Engine, settings: Settings) -> Hired {
     let (worker, incarnation) = (settings.name.clone(), settings.incarnation);
     let (rest, from_worker) = mpsc::unbounded_channel();
     let (link, to_worker) = Link::to(say(engine.clone(), worker.clone(), rest));
-    let inbox = to_worker.clone();
+    let (inbox, name) = (to_worker.clone(), worker.clone());
     engine.attach_to(
         worker.clone(),
         incarnation,
-        Box::new(move |delivery| inbox.send(message(delivery)).is_ok()),
+        Box::new(move |delivery| {
+            let message = message(delivery, &name, incarnation);
+            message.is_none_or(|message| inbox.send(message).is_ok())
+        }),
     );
     let (told, joined) = oneshot::channel();
     let forward = Forward { engine: engine.clone(), worker, incarnation, to_worker, joined: None };
@@ -58,8 +61,8 @@ fn say(engine: Engine, worker: Name, rest: mpsc::UnboundedSender<ToEngine>) -> i
     }
 }
 
-fn message(delivery: Delivery) -> ToWorker {
-    match delivery {
+fn message(delivery: Delivery, worker: &Name, incarnation: u64) -> Option<ToWorker> {
+    Some(match delivery {
         Delivery::Attempt { attempt, run, age, as_of } => {
             let granted = tidegate_worker::clock::now() - (age + as_of.elapsed()).into();
             ToWorker::Attempt { attempt, run, granted }
@@ -67,7 +70,12 @@ fn message(delivery: Delivery) -> ToWorker {
         Delivery::Stop(lease) => ToWorker::Stop(lease),
         Delivery::Reported(lease) => ToWorker::Reported(lease),
         Delivery::Abort(leases, told) => ToWorker::Abort(leases, told),
-    }
+        Delivery::Replaced { by } if by > incarnation => {
+            ToWorker::Refused(Refusal::WorkerReplaced(worker.clone()))
+        }
+        // It is about one that had this name before.
+        Delivery::Replaced { .. } => return None,
+    })
 }
 
 /// The engine's side of a worker.
@@ -86,7 +94,7 @@ impl Forward {
     async fn run(
         mut self,
         mut from_worker: mpsc::UnboundedReceiver<ToEngine>,
-        has_joined: oneshot::Sender<()>,
+        has_joined: oneshot::Sender<Result<(), Refusal>>,
     ) {
         let mut has_joined = Some(has_joined);
         let incarnation = self.incarnation;
@@ -96,9 +104,9 @@ impl Forward {
                 ToEngine::Join(join) => {
                     let join = self.join(join);
                     self.joined = Some(join.clone());
-                    self.tell(Command::Join(join)).await;
+                    let Some(joined) = self.introduce(join).await else { return };
                     // Nobody may be waiting for it.
-                    has_joined.take().map(|told| told.send(()));
+                    has_joined.take().map(|told| told.send(joined));
                 }
                 ToEngine::Leave => {
                     let worker = self.worker.clone();
@@ -131,15 +139,27 @@ impl Forward {
         Join { worker: self.worker.clone(), incarnation: self.incarnation, skills, slots }
     }
 
+    /// Nothing if the engine has ended.
+    async fn introduce(&self, join: Join) -> Option<Result<(), Refusal>> {
+        Some(match self.tell(Command::Join(join)).await? {
+            Answer::Refused(refusal) => {
+                self.answer(ToWorker::Refused(refusal.clone()));
+                Err(refusal)
+            }
+            _ => Ok(()),
+        })
+    }
+
     async fn heartbeat(&self, heartbeat: Heartbeat, sent: Moment) {
         match self.tell(Command::Heartbeat(heartbeat)).await {
             Some(Answer::Renewal(renewal)) => self.answer(ToWorker::Renewal { renewal, sent }),
             // It was not heard for so long that it was taken for lost, as after the machine slept.
             Some(Answer::Refused(Refusal::UnknownWorker(_))) => {
                 if let Some(join) = self.joined.clone() {
-                    self.tell(Command::Join(join)).await;
+                    self.introduce(join).await;
                 }
             }
+            Some(Answer::Refused(refusal)) => self.answer(ToWorker::Refused(refusal)),
             _ => {}
         }
     }

@@ -63,6 +63,8 @@ impl Handles {
 /// Opens (or makes) the store at an address.
 pub(crate) fn open(address: &str) -> Result<Handles, Error> {
     match address.split_once(':') {
+        // SQLite would make one for each of the handles, and none of them would last.
+        Some(("sqlite", ":memory:")) => Err(Error::Address(address.to_owned())),
         Some(("sqlite", path)) if !path.is_empty() => open_sqlite(Path::new(path)),
         Some(("postgres" | "postgresql", _)) => open_postgres(address),
         Some(("memory", "")) => open_memory(),

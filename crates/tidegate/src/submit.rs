@@ -17,7 +17,7 @@ use tidegate_core::ids::{Name, RunId};
 use tidegate_core::model::PRIORITIES;
 use tidegate_core::protocol::{self, Answer, Payload};
 use tidegate_core::time::Moment;
-use tidegate_engine::{Definition, Engine};
+use tidegate_engine::{Definition, Engine, in_one_form};
 use tidegate_store::Post;
 use tokio_postgres::GenericClient;
 use uuid::Uuid;
@@ -34,7 +34,7 @@ const LONGEST_DELAY: Duration = Duration::from_secs(1_000 * 365 * 86_400);
 pub struct Submit {
     tide: Tidegate,
     name: Name,
-    input: Result<Vec<u8>, serde_json::Error>,
+    input: Result<String, serde_json::Error>,
     tags: Vec<(Name, Name)>,
     priority: i8,
     due: Due,
@@ -50,7 +50,7 @@ enum Due {
 
 impl Submit {
     pub(crate) fn new(tide: &Tidegate, name: Name, input: &impl Serialize) -> Submit {
-        let input = serde_json::to_vec(input);
+        let input = serde_json::to_string(input);
         Submit { tide: tide.clone(), name, input, tags: Vec::new(), priority: 0, due: Due::Now, key: None }
     }
 
@@ -101,7 +101,7 @@ impl Submit {
             name: name.to_string(),
             reason: format!("the input cannot be written as JSON: {error}"),
         };
-        let input = String::from_utf8(input.map_err(wrong)?).unwrap_or_default();
+        let input = input.map_err(wrong)?;
         let due = match due {
             Due::Now => None,
             Due::At(time) => Some(time),
@@ -146,6 +146,8 @@ impl Submit {
             return Err(Error::Priority(priority));
         }
         let input = input.map_err(|error| wrong(format!("the input cannot be written as JSON: {error}")))?;
+        // What is compared with what else comes under its key is written in one form.
+        let input = if key.is_some() { in_one_form(&input) } else { input };
         let prepared = prepare(&name, definition, &Payload::new(input)).map_err(wrong)?;
         for (tag, value) in prepared.tags {
             // What is given wins over the flow's own.

@@ -24,7 +24,8 @@ impl Work {
         Work { tide: tide.clone(), settings }
     }
 
-    /// The name under which explanations show this worker. One name must not work twice at the same time.
+    /// The name under which explanations show this worker. Who starts to work under a name takes the place of who did
+    /// before, which ends with an error: a program that is started anew goes on at once with what it had.
     pub fn name(mut self, name: impl Into<Name>) -> Work {
         self.settings.name = name.into();
         self
@@ -73,8 +74,8 @@ impl Work {
         // What is submitted before there is a worker would wait for it, and say so. Without a store there is none.
         let mut outage = engine.outage();
         tokio::select! {
-            _ = joined => {}
-            _ = outage.wait_for(Option::is_some) => {}
+            joined = joined => joined.map_err(|_| Error::Closed)??,
+            Ok(_) = outage.wait_for(Option::is_some) => {}
         }
         Ok(working)
     }
@@ -125,8 +126,9 @@ impl Working {
         self.worker = None;
         match ended {
             Ok(Ok(())) => Ok(()),
+            Ok(Err(WorkerError::Refused(refusal))) => Err(refusal.into()),
             // The engine went away, or the worker panicked: either way nothing of it runs any more.
-            Ok(Err(_)) | Err(_) => Err(Error::Closed),
+            Ok(Err(WorkerError::EngineGone)) | Err(_) => Err(Error::Closed),
         }
     }
 

@@ -2,13 +2,9 @@
 
 mod support;
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
-use support::{Gate, database, drop_database, within};
-use tidegate::{Error, Event, Events, Happening, Position, RunId, State, Tidegate};
+use support::{Gate, Route, database, database_by, drop_database, within};
+use tidegate::{Error, Event, Events, Happening, Position, Refusal, RunId, State, Tidegate};
 use tidegate_store::{PostgresStore, Reads};
-use tokio_postgres::NoTls;
 
 async fn open(url: &str, name: &str) -> Tidegate {
     let tide = Tidegate::builder(url).name(name).open().await.unwrap();
@@ -18,7 +14,16 @@ async fn open(url: &str, name: &str) -> Tidegate {
 
 #[tokio::test]
 async fn any_process_submits_works_and_waits() {
-    let database = database().await;
+    submits_works_and_waits(Route::Direct).await;
+}
+
+#[tokio::test]
+async fn any_process_submits_works_and_waits_behind_pgbouncer() {
+    submits_works_and_waits(Route::Pooled).await;
+}
+
+async fn submits_works_and_waits(route: Route) {
+    let database = database_by(route).await;
     let (first, second) = (open(&database.url, "first").await, open(&database.url, "second").await);
     let mut working = second.work(4).start().await.unwrap();
     for tide in [&first, &second] {
@@ -117,52 +122,25 @@ async fn what_happens_is_told_live_by_every_process_through_a_change_of_who_lead
 }
 
 #[tokio::test]
-async fn what_is_submitted_in_a_transaction_is_there_if_the_transaction_is() {
+async fn processes_of_one_name_do_not_take_the_lead_from_each_other() {
     let database = database().await;
-    let tide = open(&database.url, "first").await;
-    let runs = Arc::new(AtomicU32::new(0));
-    let counted = runs.clone();
-    tide.action("count", move |_, by: u32| {
-        let counted = counted.clone();
-        async move { Ok::<_, String>(counted.fetch_add(by, Ordering::SeqCst)) }
-    });
-    let mut working = tide.work(4).start().await.unwrap();
-    let (mut client, connection) = tokio_postgres::connect(&database.direct_url, NoTls).await.unwrap();
-    tokio::spawn(connection);
-
-    let transaction = client.transaction().await.unwrap();
-    let lost = tide.submit("count", &100).in_transaction(&transaction).await.unwrap();
-    transaction.rollback().await.unwrap();
-    let transaction = client.transaction().await.unwrap();
-    let kept =
-        tide.submit("count", &1).tag("team", "x").priority(3).in_transaction(&transaction).await.unwrap();
-    let wrong = tide.submit("count", &1).priority(120).in_transaction(&transaction).await;
-    assert!(matches!(wrong, Err(Error::Priority(120))));
-    tide.submit("count", &1_000).delay(Duration::MAX).in_transaction(&transaction).await.unwrap();
-    let again = tide.submit("count", &1).key("k").in_transaction(&transaction).await.unwrap();
-    let twice = tide.submit("count", &1).key("k").in_transaction(&transaction).await.unwrap();
-    assert!(tide.run(kept).await.is_err(), "nothing is visible before the commit");
-    transaction.commit().await.unwrap();
-
-    let kept = within(accepted(&tide, kept)).await;
-    assert_eq!(within(kept.wait()).await.unwrap().state(), State::Succeeded);
-    within(within(accepted(&tide, again)).await.wait()).await.unwrap();
-    assert!(tide.run(twice).await.is_err(), "the key was used before");
-    assert!(tide.run(lost).await.is_err());
-    assert_eq!(runs.load(Ordering::SeqCst), 2);
-    within(working.stop()).await.unwrap();
-    within(tide.close()).await;
-    drop_database(database).await;
-}
-
-/// Letters are taken in soon, and nobody is told when.
-async fn accepted(tide: &Tidegate, id: RunId) -> tidegate::Run {
-    loop {
-        match tide.run(id).await {
-            Ok(run) => return run,
-            Err(_) => tokio::task::yield_now().await,
-        }
+    let (first, second) = (open(&database.url, "same").await, open(&database.url, "same").await);
+    let displaced = tokio::spawn(first.work(1).run_until(std::future::pending::<()>()));
+    for turn in 0..50 {
+        let run = within(async { second.submit("double", &turn).await.unwrap() }).await;
+        assert_eq!(within(run.result::<i64>()).await.unwrap(), 2 * turn);
     }
+    let leads = "select term || ' ' || (select count(*) from tidegate.server) from tidegate.leader";
+    let admin = database.clone();
+    let terms = tokio::task::spawn_blocking(move || admin.admin().value(leads)).await.unwrap();
+    assert_eq!(terms, "1 2", "the first leads all the time, and either has an address of its own");
+    let mut successor = second.work(1).start().await.unwrap();
+    let refused = within(displaced).await.unwrap();
+    assert!(matches!(refused, Err(Error::Refused(Refusal::WorkerReplaced(_)))), "{refused:?}");
+    within(successor.stop()).await.unwrap();
+    within(second.close()).await;
+    within(first.close()).await;
+    drop_database(database).await;
 }
 
 #[tokio::test]

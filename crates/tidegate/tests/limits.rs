@@ -217,3 +217,28 @@ async fn what_lasts_for_a_while_ends_by_itself() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn what_would_let_nothing_start_is_refused() {
+    let tide = Tidegate::open("memory:").await.unwrap();
+    let refused = async |name: &str| match tide.submit("fine", &()).await {
+        Err(Error::Refused(Refusal::BadAction { action, .. })) => assert_eq!(action.as_str(), name),
+        _ => panic!("`{name}` is not refused"),
+    };
+    let action = |name: &str| tide.action(name, |_, (): ()| async { Ok::<_, String>(()) });
+    action("a").concurrency(0);
+    refused("a").await;
+    action("a").concurrency(1);
+    action("b").rate(0, Duration::from_secs(1));
+    refused("b").await;
+    action("b").rate(1, Duration::ZERO);
+    refused("b").await;
+    action("b").retry(0, Duration::ZERO);
+    refused("b").await;
+    action("b").quota(0, QuotaWindow::Day);
+    refused("b").await;
+    action("b");
+    tide.submit("fine", &()).await.unwrap();
+    assert!(matches!(tide.submit("", &()).await, Err(Error::Refused(Refusal::NoName))));
+    tide.close().await;
+}

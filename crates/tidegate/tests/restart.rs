@@ -147,3 +147,21 @@ async fn whichever_thread_drops_the_last_handle_the_store_is_free_afterwards() {
     within(engine.ended()).await;
     within(Tidegate::open(&address)).await.unwrap();
 }
+
+#[tokio::test]
+async fn nobody_works_for_an_engine_that_has_ended() {
+    let tide = Tidegate::open("memory:").await.unwrap();
+    within(tide.clone().close()).await;
+    assert!(matches!(within(tide.work(1).start()).await.err(), Some(Error::Closed)));
+}
+
+#[tokio::test]
+async fn a_store_has_one_address_and_one_owner() {
+    let directory = tempfile::tempdir().unwrap();
+    let address = format!("sqlite:{}", directory.path().join("state.db").display());
+    let tide = Tidegate::open(&address).await.unwrap();
+    let twice = Tidegate::open(&address).await.err().unwrap().to_string();
+    assert_eq!(twice, "this store is in use (by this very process)");
+    within(tide.close()).await;
+    assert!(matches!(Tidegate::open("sqlite::memory:").await.err(), Some(Error::Address(_))));
+}

@@ -13,7 +13,7 @@ use tidegate_core::state::State;
 use tidegate_core::time::Moment;
 
 /// Servers of different versions do not forward to each other: whoever cannot lead waits until all are alike.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// From the server that forwards to the one that leads.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -64,6 +64,11 @@ pub enum Response {
     Reported {
         worker: Name,
         lease: Lease,
+    },
+    /// Another worker of this name has started since, as this incarnation.
+    Replaced {
+        worker: Name,
+        by: u64,
     },
     /// Entries up to this one are durable. Said before anything else that follows from it.
     Reached(u64),

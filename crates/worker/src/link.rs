@@ -4,7 +4,7 @@
 //! the worker's slots.
 
 use tidegate_core::ids::{Name, RunId};
-use tidegate_core::protocol::{Attempt, Heartbeat, Lease, Outcome, Renewal};
+use tidegate_core::protocol::{Attempt, Heartbeat, Lease, Outcome, Refusal, Renewal};
 use tidegate_core::time::Moment;
 use tokio::sync::{mpsc, oneshot};
 
@@ -61,6 +61,8 @@ pub enum ToWorker {
     Reported(Lease),
     /// These are to end at once, unreported; to be answered when nothing of them runs any more.
     Abort(Vec<Lease>, oneshot::Sender<()>),
+    /// The engine does not want this worker: it ends, and so does everything it runs.
+    Refused(Refusal),
 }
 
 /// The worker's end.

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use tidegate_core::attempts::{Action, Attempts, GRACE};
 use tidegate_core::ids::{Name, RunId};
 use tidegate_core::model::Requirement;
-use tidegate_core::protocol::{Lease, Outcome};
+use tidegate_core::protocol::{Lease, Outcome, Refusal};
 use tidegate_core::time::{Moment, Span};
 use tokio::sync::{oneshot, watch};
 
@@ -60,6 +60,8 @@ impl Settings {
 pub enum WorkerError {
     #[error("the engine went away; everything this worker ran was stopped")]
     EngineGone,
+    #[error("{0}; everything this worker ran was stopped")]
+    Refused(Refusal),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -119,6 +121,7 @@ impl Worker {
             phase: self.phase.subscribe(),
             aborting: Vec::new(),
             leave_by: Moment::MAX,
+            refused: None,
             reports: Vec::new(),
             grace,
             runner: Runner::new(guardian, functions.clone(), logs),
@@ -140,6 +143,7 @@ struct Shell {
     /// What has to end, and who waits for that.
     aborting: Vec<(Vec<Lease>, oneshot::Sender<()>)>,
     leave_by: Moment,
+    refused: Option<Refusal>,
     /// What is to be said before the next wait.
     reports: Vec<(Lease, Outcome)>,
     grace: Span,
@@ -151,6 +155,9 @@ impl Shell {
         let mut alarm = Alarm::new();
         loop {
             self.report();
+            if let Some(refusal) = self.refused.take() {
+                return Err(WorkerError::Refused(refusal));
+            }
             let leaving = *self.phase.borrow() > Phase::Working;
             if (leaving && self.attempts.is_empty()) || self.leave_by <= clock::now() {
                 return Ok(());
@@ -253,6 +260,7 @@ impl Shell {
             ToWorker::Stop(lease) => self.attempts.stop(lease, now),
             ToWorker::Reported(lease) => return self.attempts.reported(lease, now),
             ToWorker::Abort(leases, told) => return self.abort(leases, told),
+            ToWorker::Refused(refusal) => return self.refused = Some(refusal),
         };
         self.perform(actions);
     }

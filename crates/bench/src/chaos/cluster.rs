@@ -128,7 +128,9 @@ impl Cluster {
             }
             let leader = cluster.server.leader()?;
             Ok(leader.and_then(|leader| {
-                let at = NAMES.iter().position(|name| *name == leader.name)?;
+                // Each start adds something of its own to the name.
+                let (process, _) = leader.name.rsplit_once('-')?;
+                let at = NAMES.iter().position(|name| *name == process)?;
                 Some((at, leader))
             }))
         })

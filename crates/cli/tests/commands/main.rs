@@ -1,5 +1,8 @@
 //! The commands, from the outside: the real binary, in a directory of its own.
 
+#[path = "../../../store/tests/database/mod.rs"]
+mod database;
+
 mod check;
 mod guides;
 mod outage;

@@ -1,6 +1,9 @@
 //! `tidegate prune` and `tidegate backup`, from the outside.
 
+use crate::database::{Database, Route};
 use crate::support::{Test, golden};
+use tidegate::Tidegate;
+use tidegate_store::{PostgresStore, Reads};
 
 const FLOW: &str = "flow: quick\nsteps: { one: { run: [echo] } }\n";
 
@@ -27,6 +30,52 @@ fn what_ended_long_ago_goes_and_a_dry_run_only_counts() {
         said += &outcome.stderr;
     }
     golden("prune", &said);
+}
+
+#[test]
+fn a_database_is_pruned_while_others_work_in_it() {
+    let database = Database::fresh(Route::Direct);
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let tide = runtime.block_on(two_jobs_end(&database.url)).unwrap();
+    database.admin().run("update tidegate.ended_task set ended = ended - interval '1 hour' where node = 1");
+    let mut said = String::new();
+    let mut test = Test::new();
+    for args in [&["--older-than", "30m", "--dry-run"][..], &["--older-than", "0s"], &["--older-than", "0s"]]
+    {
+        test = test.args(["prune", "--store", &database.url].into_iter().chain(args.iter().copied()));
+        said += &test.run().stderr;
+    }
+    golden("prune-database", &said);
+    runtime.block_on(tide.close());
+}
+
+/// Both are in the tables then.
+async fn two_jobs_end(url: &str) -> Result<Tidegate, tidegate::Error> {
+    let tide = Tidegate::open(url).await?;
+    tide.action("echo", |_, word: String| async move { Ok::<_, String>(word) });
+    let mut working = tide.work(1).start().await?;
+    for word in ["one", "two"] {
+        tide.submit("echo", &word).await?.wait().await?;
+    }
+    working.stop().await?;
+    tokio::task::spawn_blocking({
+        let url = url.to_owned();
+        move || PostgresStore::open(&url).and_then(|mut store| store.load().map(drop))
+    })
+    .await
+    .expect("it loads")
+    .map_err(tidegate::Error::Store)?;
+    Ok(tide)
+}
+
+#[test]
+fn a_database_that_is_no_store_or_not_there_is_said_without_its_password() {
+    let database = Database::fresh(Route::Direct);
+    let test = Test::new().args(["prune", "--older-than", "30d", "--store", &database.url]).status(5);
+    assert!(test.run().stderr.contains("it is not a store of Tidegate"));
+    let nowhere = "postgres://me:secret@127.0.0.1:1/none";
+    let test = test.args(["prune", "--older-than", "30d", "--store", nowhere]).status(5);
+    golden("prune-nowhere", &test.run().stderr);
 }
 
 #[test]

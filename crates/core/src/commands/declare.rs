@@ -3,11 +3,11 @@
 use crate::admission::LimitKey;
 use crate::core::Core;
 use crate::ids::Name;
-use crate::model::{ActionPolicy, Flow};
+use crate::model::{ActionPolicy, Each, Flow};
 use crate::names;
 use crate::nodes::Run;
 use crate::protocol::{Answer, Declare, DeclaredRow, Refusal, Write};
-use crate::time::Moment;
+use crate::time::{Moment, Span};
 use std::sync::Arc;
 
 impl Core {
@@ -15,6 +15,9 @@ impl Core {
         names::of_declaration(&declare)?;
         for flow in &declare.flows {
             check_flow(flow)?;
+        }
+        for action in &declare.actions {
+            check_policy(&action.policy)?;
         }
         if let Some(pool) = self.pool_still_named(&declare) {
             return Err(Refusal::StillNamed(LimitKey::Pool(pool).to_string()));
@@ -102,6 +105,23 @@ fn check_flow(flow: &Flow) -> Result<(), Refusal> {
     } else {
         Ok(())
     }
+}
+
+/// What would never let anything start. Again the language never says so.
+fn check_policy(policy: &ActionPolicy) -> Result<(), Refusal> {
+    let Each { concurrency, rate, quota } = &policy.each;
+    let what = if *concurrency == Some(0) {
+        "a concurrency of 0 lets nothing start"
+    } else if rate.as_ref().is_some_and(|rate| rate.limit == 0 || rate.per <= Span::ZERO) {
+        "a rate needs a limit and a span above 0"
+    } else if quota.as_ref().is_some_and(|quota| quota.limit == 0) {
+        "a quota of 0 lets nothing start"
+    } else if policy.retry.attempts == 0 {
+        "0 attempts let nothing start"
+    } else {
+        return Ok(());
+    };
+    Err(Refusal::BadAction { action: policy.action.clone(), what: what.to_owned() })
 }
 
 #[cfg(test)]

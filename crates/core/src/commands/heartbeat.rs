@@ -14,12 +14,12 @@ const MISSING_MOST: u8 = 2;
 impl Core {
     pub(crate) fn heartbeat(&mut self, heartbeat: Heartbeat, now: Moment) -> Result<Answer, Refusal> {
         let name = heartbeat.worker;
-        let known = self
-            .workers
-            .get(&name)
-            .is_some_and(|worker| worker.incarnation == heartbeat.incarnation && worker.connected);
-        if !known {
-            return Err(Refusal::UnknownWorker(name));
+        match self.workers.get(&name) {
+            Some(known) if known.incarnation > heartbeat.incarnation => {
+                return Err(Refusal::WorkerReplaced(name));
+            }
+            Some(known) if known.incarnation == heartbeat.incarnation && known.connected => {}
+            _ => return Err(Refusal::UnknownWorker(name)),
         }
         // A lease that has run out is gone, even if nobody has noticed yet.
         self.expire_leases(&name, now);
@@ -89,7 +89,7 @@ impl Core {
 
 #[cfg(test)]
 mod tests {
-    use crate::ids::TaskId;
+    use crate::ids::{Name, TaskId};
     use crate::protocol::{Answer, Command, Effect, Heartbeat, Refusal, Renewal, Write};
     use crate::state::State;
     use crate::testkit::{Kit, WORKER};
@@ -98,10 +98,13 @@ mod tests {
     #[test]
     fn only_the_incarnation_that_joined_is_heard() {
         let mut kit = Kit::new(1);
-        for (worker, incarnation) in [("nobody", 1), (WORKER, 0), (WORKER, 2)] {
+        let (unknown, replaced) =
+            (Refusal::UnknownWorker as fn(Name) -> Refusal, Refusal::WorkerReplaced as _);
+        for (worker, incarnation, refusal) in
+            [("nobody", 1, unknown), (WORKER, 0, replaced), (WORKER, 2, unknown)]
+        {
             let heartbeat = Heartbeat { worker: worker.into(), incarnation, has: Vec::new() };
-            let refusal = kit.refused(Command::Heartbeat(heartbeat));
-            assert_eq!(refusal, Refusal::UnknownWorker(worker.into()));
+            assert_eq!(kit.refused(Command::Heartbeat(heartbeat)), refusal(worker.into()));
         }
     }
 

@@ -12,9 +12,8 @@ impl Core {
         names::of_worker(&join.worker)?;
         let name = join.worker;
         // Also one that is not heard of any more may still run what it has.
-        let newer = |known: &Worker| known.incarnation > join.incarnation;
-        if self.workers.get(&name).is_some_and(newer) {
-            return Err(Refusal::UnknownWorker(name));
+        if self.workers.get(&name).is_some_and(|known| known.incarnation > join.incarnation) {
+            return Err(Refusal::WorkerReplaced(name));
         }
         // Of a worker that was gone before this core was loaded nobody knows which start it was. If it is this one,
         // it lists what it has; if not, its leases end by themselves.

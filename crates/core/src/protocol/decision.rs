@@ -43,6 +43,8 @@ pub enum Refusal {
     Stale,
     #[error("worker `{0}` is not connected, or was started anew")]
     UnknownWorker(Name),
+    #[error("another worker has started under the name `{0}` since; every worker needs a name of its own")]
+    WorkerReplaced(Name),
     #[error("{0} is named by a loaded flow or a waiting task")]
     StillNamed(String),
     #[error("{0} cannot be given such a value")]
@@ -53,6 +55,10 @@ pub enum Refusal {
     BadFlow(String),
     #[error("a name is too long, {most} bytes are allowed: `{0}…`", most = crate::ids::LONGEST_NAME)]
     NameTooLong(String),
+    #[error("a name is empty")]
+    NoName,
+    #[error("action `{action}` is invalid: {what}")]
+    BadAction { action: Name, what: String },
 }
 
 /// What the shell does after the commit.

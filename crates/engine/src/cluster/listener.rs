@@ -211,6 +211,7 @@ async fn pass_on(
             }
             Delivery::Stop(lease) => Response::Stop { worker, lease },
             Delivery::Reported(lease) => Response::Reported { worker, lease },
+            Delivery::Replaced { by } => Response::Replaced { worker, by },
             // Nothing runs ahead on stores that servers share.
             Delivery::Abort(..) => continue,
         };

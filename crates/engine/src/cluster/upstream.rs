@@ -248,6 +248,7 @@ fn hear(response: Response, engine: &Engine, waiting: &Waiting, start: Instant) 
         }
         Response::Stop { worker, lease } => engine.forwarded(worker, Delivery::Stop(lease)),
         Response::Reported { worker, lease } => engine.forwarded(worker, Delivery::Reported(lease)),
+        Response::Replaced { worker, by } => engine.forwarded(worker, Delivery::Replaced { by }),
     };
     match passed_on {
         Ok(()) => ControlFlow::Continue(()),

@@ -62,6 +62,16 @@ impl Shell {
 
     /// A worker is there now. When a server begins to lead, those that it knows of take a moment to find it.
     pub(super) fn attach(&mut self, worker: Name, incarnation: u64, deliver: Deliver) {
+        match self.workers.get(&worker) {
+            Some(&(by, _)) if by > incarnation => {
+                deliver(Delivery::Replaced { by });
+                return;
+            }
+            Some((before, replaced)) if *before < incarnation => {
+                replaced(Delivery::Replaced { by: incarnation });
+            }
+            _ => {}
+        }
         let parcels = self.parcels.remove(&worker);
         self.workers.insert(worker, (incarnation, deliver));
         for (parcel, order) in parcels.into_iter().flatten() {

@@ -5,6 +5,7 @@
 
 use super::errands::known;
 use super::evaluate::Prepared;
+use super::one_form::in_one_form;
 use super::request::{Request, Waiter};
 use super::results::definition;
 use super::store_thread::{Job, Lookups};
@@ -92,7 +93,7 @@ impl Shell {
         tokio::task::spawn_blocking(move || {
             let newcomers = opened.iter().filter_map(|(letter, definition)| {
                 let content = read(letter).ok()?;
-                let input = content.input.map_or_else(Payload::null, |input| Payload::new(input.get()));
+                let input = input(&content);
                 let made = evaluator.prepare(&content.name, definition, &input);
                 Some(newcomer(letter, content, input, made))
             });
@@ -150,6 +151,15 @@ impl Shell {
 
 fn read(letter: &Letter) -> Result<Content<'_>, String> {
     serde_json::from_slice(&letter.content).map_err(|error| error.to_string())
+}
+
+/// What is compared with what else comes under its key is written in one form.
+fn input(content: &Content) -> Payload {
+    match content.input {
+        None => Payload::null(),
+        Some(input) if content.key.is_some() => Payload::new(in_one_form(input.get())),
+        Some(input) => Payload::new(input.get()),
+    }
 }
 
 fn newcomer(letter: &Letter, content: Content, input: Payload, made: Result<Prepared, String>) -> Newcomer {

@@ -9,6 +9,7 @@ mod evaluate;
 mod forward;
 mod gathering;
 mod letters;
+mod one_form;
 mod request;
 mod results;
 mod store_thread;
@@ -16,8 +17,9 @@ mod upkeep;
 mod work;
 
 pub use evaluate::{Evaluate, Prepared};
+pub use one_form::in_one_form;
 pub use tidegate_wire::Definition;
-pub use upkeep::{KEEP_AT_LEAST, Retention};
+pub use upkeep::Retention;
 
 use crate::reader::Reader;
 pub(crate) use errands::is_urgent;
@@ -80,6 +82,10 @@ pub enum Delivery {
     Reported(Lease),
     /// End these at once and forget them: say so when they have ended.
     Abort(Vec<Lease>, oneshot::Sender<()>),
+    /// A worker of the same name has started since, as this incarnation: there is nothing more for older ones.
+    Replaced {
+        by: u64,
+    },
 }
 
 /// Hands something to a worker.

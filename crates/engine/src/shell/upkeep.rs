@@ -5,7 +5,7 @@ use super::store_thread::Job;
 use super::work::Shell;
 use std::time::{Duration, Instant};
 use tidegate_core::time::{Moment, Span};
-use tidegate_store::StoreError;
+use tidegate_store::{KEEP_AT_LEAST, StoreError};
 use tokio::sync::oneshot;
 
 /// How often what is old is looked for, and how soon again while there is more.
@@ -13,9 +13,6 @@ const EVERY: Duration = Duration::from_secs(60);
 const SOON: Duration = Duration::from_millis(200);
 /// Rows deleted at a time: commits wait for as long as that takes.
 const SLICE: u32 = 2_000;
-
-/// History is kept at least for so long: results are asked for, and submissions repeated, after the end.
-pub const KEEP_AT_LEAST: Span = Span::seconds(60);
 
 /// How long what has ended is kept.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

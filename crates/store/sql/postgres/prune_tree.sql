@@ -1,4 +1,5 @@
--- Roots and everything below them; how many rows that were.
+-- Roots and everything below them; how many rows that were. Rows are looked up by an array and not joined: nobody knows
+-- how few of all items are meant.
 with recursive below (node) as (
     select unnest($1::bigint[])
     union all
@@ -7,13 +8,13 @@ with recursive below (node) as (
     ) as task
 ),
 tasks as (
-    delete from tidegate.ended_task using below where ended_task.node = below.node returning 1
+    delete from tidegate.ended_task where node = any (array(select node from below)) returning 1
 ),
 open_items as (
-    delete from tidegate.open_item using below where open_item.step = below.node returning 1
+    delete from tidegate.open_item where step = any (array(select node from below)) returning 1
 ),
 ended_items as (
-    delete from tidegate.ended_item using below where ended_item.step = below.node returning 1
+    delete from tidegate.ended_item where step = any (array(select node from below)) returning 1
 )
 select
     (select count(*) from tasks) + (select count(*) from open_items) + (select count(*) from ended_items)

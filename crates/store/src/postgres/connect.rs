@@ -109,7 +109,7 @@ mod tests {
     #[test]
     fn certificates_that_cannot_be_read_are_said_at_once() {
         let missing = Route::parse("postgres://a@b/c?sslmode=require&sslrootcert=/no/such/file").err();
-        assert!(matches!(missing, Some(StoreError::Unusable(why)) if why.starts_with("/no/such/file")));
+        assert!(matches!(missing, Some(StoreError::Broken(why)) if why.starts_with("/no/such/file")));
         assert!(Route::parse("postgres://a@b/c?sslmode=require").is_ok());
     }
 }

@@ -8,6 +8,7 @@ mod batch;
 mod columns;
 mod connect;
 mod fault;
+mod history;
 mod leading;
 mod listen;
 mod load;
@@ -23,6 +24,7 @@ mod reader;
 mod session;
 mod settings;
 
+pub use history::PostgresHistory;
 pub use post::Post;
 pub use reader::PostgresReader;
 

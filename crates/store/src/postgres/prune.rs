@@ -1,6 +1,6 @@
 //! History that nobody wants any more goes in slices, oldest end first.
 
-use super::columns::{Time, signed};
+use super::columns::{Time, signed, unsigned};
 use super::fault::Fault;
 use super::session::Session;
 use super::{Columns, sql};
@@ -28,6 +28,16 @@ pub fn prune(session: &mut Session, before: Moment, most: u32) -> Result<u64, St
         let gone = remove(client, &roots, limit).await?;
         client.batch_execute("commit").await?;
         Ok(gone)
+    })
+}
+
+/// How many roots there are to be deleted.
+pub fn count(session: &mut Session, before: Moment) -> Result<u64, StoreError> {
+    let keys_stay = signed(KEYS_STAY.0);
+    session.call(PATIENCE, async |client| {
+        let columns: Columns = &[(&Time(before), Type::TIMESTAMPTZ), (&keys_stay, Type::INT8)];
+        let row = client.query_typed_one(sql!("prune_count"), columns).await?;
+        Ok(unsigned(row.try_get(0)?))
     })
 }
 

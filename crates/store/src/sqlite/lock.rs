@@ -50,7 +50,8 @@ fn write_pid(file: &mut File) -> io::Result<()> {
 fn owner(file: &mut File) -> String {
     let mut pid = String::new();
     match file.read_to_string(&mut pid) {
-        Ok(_) if !pid.trim().is_empty() => format!("process {}", pid.trim()),
-        _ => "its number is not known".to_owned(),
+        Ok(_) if pid.trim() == std::process::id().to_string() => "by this very process".to_owned(),
+        Ok(_) if !pid.trim().is_empty() => format!("by process {}", pid.trim()),
+        _ => "by a process whose number is not known".to_owned(),
     }
 }

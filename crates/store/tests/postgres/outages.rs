@@ -97,7 +97,7 @@ fn nobody_there_is_said_at_once() {
     let refused = PostgresStore::open(&proxy.url).err();
     assert!(matches!(refused, Some(StoreError::Unusable(_))), "{refused:?}");
     let strange = PostgresStore::open("postgres://nobody@127.0.0.1:1/none?sslmode=sometimes").err();
-    assert!(matches!(strange, Some(StoreError::Unusable(_))), "{strange:?}");
+    assert!(matches!(strange, Some(StoreError::Broken(_))), "{strange:?}");
 }
 
 /// What a process does that is stopped (SIGSTOP) while it projects: its session stays, and what it has locked.

@@ -32,8 +32,12 @@ pub fn example(name: &str) -> PathBuf {
 
 /// A database of its own. Whoever makes it waits for the server.
 pub async fn database() -> Arc<Database> {
-    let made = tokio::task::spawn_blocking(|| Arc::new(Database::fresh(Route::Direct)));
-    made.await.unwrap()
+    database_by(Route::Direct).await
+}
+
+/// The same, reached in a certain way.
+pub async fn database_by(route: Route) -> Arc<Database> {
+    tokio::task::spawn_blocking(move || Arc::new(Database::fresh(route))).await.unwrap()
 }
 
 /// Drops it, which waits for the server too.

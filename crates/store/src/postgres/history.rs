@@ -1,0 +1,32 @@
+//! The history of a store, for who looks after it without working on it.
+
+use super::connect::Route;
+use super::session::Session;
+use super::{migrations, prune};
+use crate::contract::StoreError;
+use tidegate_core::time::Moment;
+
+/// What has ended, in the database of a URL. Servers may be at work there all the while.
+#[derive(Debug)]
+pub struct PostgresHistory {
+    session: Session,
+}
+
+impl PostgresHistory {
+    /// The tables must be there, and be those of this version.
+    pub fn open(url: &str) -> Result<Self, StoreError> {
+        let mut session = Session::new(Route::parse(url)?)?;
+        migrations::expect_newest(&mut session)?;
+        Ok(PostgresHistory { session })
+    }
+
+    /// How many roots [`PostgresHistory::prune`] would delete.
+    pub fn count_prunable(&mut self, before: Moment) -> Result<u64, StoreError> {
+        prune::count(&mut self.session, before)
+    }
+
+    /// As [`Store::prune`](crate::Store::prune).
+    pub fn prune(&mut self, before: Moment, most: u32) -> Result<u64, StoreError> {
+        prune::prune(&mut self.session, before, most)
+    }
+}
