@@ -273,6 +273,14 @@ impl Core {
         self.catalog.definition(name).cloned()
     }
 
+    /// The workers that are connected, and which start of each.
+    pub fn connected(&self) -> impl Iterator<Item = (&Name, u64)> {
+        self.workers
+            .iter()
+            .filter(|(_, worker)| worker.connected)
+            .map(|(name, worker)| (name, worker.incarnation))
+    }
+
     /// Which start of a worker is connected here. Whatever is handed to a worker is handed to this one only: a
     /// server that no longer leads may know an earlier start, and have something for it that was given away since.
     pub fn incarnation(&self, worker: &Name) -> Option<u64> {

@@ -3,13 +3,18 @@
 mod support;
 
 use std::collections::BTreeSet;
-use support::{attempt, engine, join, node_of, submit, succeeded, worker};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use support::{NoTemplates, attempt, engine, join, node_of, submit, succeeded, worker};
+use tidegate_core::Asked;
 use tidegate_core::ids::{Name, RunId, TaskId};
-use tidegate_core::protocol::{Answer, Command, Payload, Refusal, Submission, Submit, Write};
+use tidegate_core::protocol::{
+    Answer, Body, Command, Evaluation, Payload, Refusal, Submission, Submit, Write,
+};
 use tidegate_core::state::State;
 use tidegate_core::time::{Moment, Span};
-use tidegate_engine::{Delivery, Engine, Retention, Settings};
-use tidegate_store::{MemoryStore, Reads};
+use tidegate_engine::{Definition, Delivery, Engine, Evaluate, Prepared, Retention, Settings};
+use tidegate_store::{MemoryStore, Reads, StoreError};
 
 fn alone(store: &MemoryStore) -> Engine {
     engine(Settings::new("engine"), store)
@@ -129,6 +134,48 @@ async fn letters_become_submissions_in_their_order_and_leave_the_mailbox() {
         [],
         "what cannot be read is set aside"
     );
+}
+
+/// Says when it begins, and takes longer than it takes to look for more.
+struct Laborious(std::sync::mpsc::Sender<()>);
+
+impl Evaluate for Laborious {
+    fn evaluate(&self, asked: &Asked, store: &mut dyn Reads) -> Result<Evaluation, StoreError> {
+        NoTemplates.evaluate(asked, store)
+    }
+
+    fn prepare(&self, name: &Name, _: &Definition, input: &Payload) -> Result<Prepared, String> {
+        let begin = Instant::now();
+        let _ = self.0.send(());
+        while name.as_str() == "laborious" && begin.elapsed() < Duration::from_millis(500) {
+            std::thread::yield_now();
+        }
+        Ok(Prepared::job(name, None, input.clone()))
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn letters_that_take_long_are_not_overtaken() {
+    let store = MemoryStore::new();
+    let (begins, begun) = std::sync::mpsc::channel();
+    let (owner, reader, evaluator) = (store.handle(), store.handle(), Arc::new(Laborious(begins)));
+    let engine = Engine::start(Settings::new("server"), Box::new(owner), Box::new(reader), evaluator);
+    let mut entries = engine.subscribe();
+    engine.insist(Command::Wake).await.unwrap();
+    store.post(RunId(1), br#"{"name": "laborious"}"#);
+    tokio::task::block_in_place(|| begun.recv().unwrap());
+    store.post(RunId(2), br#"{"name": "mail"}"#);
+    let mut added = Vec::new();
+    while added.len() < 2 {
+        let entry = entries.recv().await.unwrap();
+        added.extend(entry.writes.iter().filter_map(|write| match write {
+            Write::NodeAdded(row) => Some((row.node, row.body.clone())),
+            _ => None,
+        }));
+    }
+    let id = |body: &Body| matches!(body, Body::Job(job) if job.id == RunId(1));
+    assert!(id(&added[0].1) && !id(&added[1].1), "{added:?}");
+    engine.shut_down().await;
 }
 
 #[tokio::test]

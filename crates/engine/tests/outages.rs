@@ -224,3 +224,23 @@ async fn an_engine_says_that_its_store_is_full_and_when_it_is_not_any_more() {
     engine.outlast(submit(2)).await.unwrap();
     assert_eq!(engine.read(|core, _| core.roots()).await.unwrap(), [RunId(1), RunId(2)]);
 }
+
+/// A commit that does not come back keeps nobody waiting for ever; what was asked for happens when it does.
+#[tokio::test]
+async fn a_store_that_does_not_answer_is_said_to_whoever_waits() {
+    let disk = Disk::new();
+    let (gate, reads) = (disk.gate.clone(), disk.store.handle());
+    let engine =
+        Engine::start(Settings::new("server"), Box::new(disk), Box::new(reads), Arc::new(NoTemplates));
+    engine.insist(Command::Wake).await.unwrap();
+    gate.allow(0);
+    let stalled = engine.insist(submit(1)).await;
+    assert!(matches!(stalled, Err(EngineError::Outage(StoreError::Unknown(_)))), "{stalled:?}");
+    let begin = std::time::Instant::now();
+    assert!(matches!(engine.insist(submit(2)).await, Err(EngineError::Outage(_))));
+    assert!(begin.elapsed() < std::time::Duration::from_secs(2), "who comes later is told at once");
+    gate.open();
+    let again = engine.insist(submit(1)).await.unwrap();
+    assert!(matches!(again, Answer::Accepted { again: true, .. }), "{again:?}");
+    engine.shut_down().await;
+}

@@ -1,6 +1,7 @@
 //! Not an example: a process of a cluster, which the tests stop, kill and listen to.
 //!
 //! `member URL NAME` opens the database, works, and submits jobs until its input ends; then it waits for them and ends.
+//! One that is called `helper` only works.
 //! It says what happens, one line each:
 //! - `working`: it has joined
 //! - `began JOB`, `ended JOB`, `dropped JOB`: an execution here
@@ -15,6 +16,8 @@ use tidegate::{Ctx, Error, Run, Tidegate};
 
 /// The name of the process that also submits a job which never ends in it.
 const FIRST: &str = "first";
+/// The name of the process that submits nothing.
+const HELPER: &str = "helper";
 /// Jobs that it waits for at once.
 const AT_ONCE: u64 = 4;
 
@@ -27,12 +30,13 @@ async fn main() -> Result<(), Error> {
     tide.action("short", short).concurrency(3).pool("brief", 1).max_losses(30);
     let here = name.clone();
     tide.action("stay", move |_, wanted: String| stay(here.clone(), wanted)).pool("brief", 1).max_losses(30);
+    tide.action("plain", short);
     let mut working = tide.work(4).start().await?;
     println!("working");
 
     let is_over = Arc::new(AtomicBool::new(false));
     let told = is_over.clone();
-    std::thread::spawn(move || {
+    let input = tokio::task::spawn_blocking(move || {
         // Whatever comes, and however it ends, it is the end that counts.
         let _ = std::io::stdin().read_to_end(&mut Vec::new());
         told.store(true, Ordering::SeqCst);
@@ -41,7 +45,8 @@ async fn main() -> Result<(), Error> {
     // Somebody else has to be there who can end it.
     let stays = (name == FIRST)
         .then(|| tokio::spawn(finish(tide.clone(), "stay", format!("{name}-stay"), name.clone())));
-    let submitters: Vec<_> = (0..AT_ONCE)
+    let at_once = if name == HELPER { 0 } else { AT_ONCE };
+    let submitters: Vec<_> = (0..at_once)
         .map(|_| {
             let (tide, name, next, is_over) = (tide.clone(), name.clone(), next.clone(), is_over.clone());
             tokio::spawn(async move {
@@ -56,6 +61,7 @@ async fn main() -> Result<(), Error> {
     for ended in submitters.into_iter().chain(stays) {
         ended.await.map_err(|_| Error::Closed)??;
     }
+    input.await.map_err(|_| Error::Closed)?;
     println!("submitted {}", next.load(Ordering::SeqCst) + u64::from(name == FIRST));
     working.stop().await?;
     tide.close().await;

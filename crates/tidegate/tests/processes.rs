@@ -7,11 +7,14 @@ use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
-use support::{Database, PATIENCE, Route, example};
+use support::{Database, PATIENCE, Route, example, within};
+use tidegate::{Tidegate, Working};
 use tidegate_store::{PostgresStore, Reads};
 
 /// From the end of who leads to the first job that another has done; a busy machine gets five times as long.
 const TAKE_OVER: Duration = Duration::from_secs(5);
+/// What is given to somebody who is gone comes back after so long.
+const LEASE: Duration = Duration::from_secs(30);
 
 /// A process, and what it says.
 struct Member {
@@ -151,4 +154,80 @@ fn when_the_leader_is_killed_another_goes_on_in_time() {
     assert_eq!(ended(&database, "second"), of_second);
     assert!(ended(&database, "first") > 0, "what was accepted is done");
     all_is_well(&database);
+}
+
+/// Jobs whose lease is as long as usual, and how long they took: far less, unless one was given to somebody who is gone.
+async fn plain_jobs(tide: &Tidegate) -> Duration {
+    let begin = Instant::now();
+    let submits = (0..12).map(|number| tide.submit("plain", &format!("plain-{number}")));
+    for run in tide.submit_many(submits).await {
+        within(run.unwrap().result::<()>()).await.unwrap();
+    }
+    begin.elapsed()
+}
+
+async fn working_beside(database: &Database) -> (Tidegate, Working) {
+    let tide = Tidegate::builder(&database.url).name("beside").open().await.unwrap();
+    tide.action("plain", |_, _: String| async { Ok::<_, String>(()) });
+    let working = tide.work(2).start().await.unwrap();
+    (tide, working)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_given_to_a_process_that_was_killed() {
+    let database = tokio::task::block_in_place(|| Database::fresh(Route::Direct));
+    let (tide, mut working) = working_beside(&database).await;
+    tokio::task::block_in_place(|| {
+        let mut helper = Member::start(&database, "helper");
+        helper.child.kill().unwrap();
+        helper.child.wait().unwrap();
+        let admin = database.admin();
+        let slots = "select coalesce(sum(io_slots), -1) from tidegate.worker where name = 'helper'";
+        let deadline = Instant::now() + PATIENCE;
+        while admin.value(slots) != "0" {
+            assert!(Instant::now() < deadline, "it is still counted on");
+            std::thread::yield_now();
+        }
+    });
+    let took = plain_jobs(&tide).await;
+    assert!(took < LEASE / 2, "{took:?}");
+    within(working.stop()).await.unwrap();
+    within(tide.close()).await;
+    tokio::task::block_in_place(|| drop(database));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_given_to_a_leader_that_was_killed() {
+    let database = tokio::task::block_in_place(|| Database::fresh(Route::Direct));
+    let mut helper = tokio::task::block_in_place(|| Member::start(&database, "helper"));
+    let (tide, mut working) = working_beside(&database).await;
+    tokio::task::block_in_place(|| {
+        leads(&database, "helper");
+        helper.child.kill().unwrap();
+        helper.child.wait().unwrap();
+        leads(&database, "beside");
+    });
+    let took = plain_jobs(&tide).await;
+    assert!(took < LEASE / 2, "{took:?}");
+    within(working.stop()).await.unwrap();
+    within(tide.close()).await;
+    tokio::task::block_in_place(|| drop(database));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_comes_back_to_a_new_leader_works_again() {
+    let database = tokio::task::block_in_place(|| Database::fresh(Route::Direct));
+    let leader = tokio::task::block_in_place(|| Member::start(&database, "first"));
+    let tide = Tidegate::builder(&database.url).name("beside").open().await.unwrap();
+    let helper = tokio::task::block_in_place(|| Member::start(&database, "helper"));
+    tokio::task::block_in_place(|| {
+        leads(&database, "first");
+        drop(leader);
+        leads(&database, "beside");
+    });
+    let run = within(async { tide.submit("plain", &"plain").await.unwrap() }).await;
+    within(run.result::<()>()).await.unwrap();
+    tokio::task::block_in_place(|| helper.hear("ended plain"));
+    within(tide.close()).await;
+    tokio::task::block_in_place(|| drop((helper, database)));
 }

@@ -2,12 +2,14 @@
 
 use super::connection::{Incoming, OUTSTANDING, SILENCE, write_all};
 use super::outbox::Outbox;
-use crate::shell::{Delivery, Engine, EngineError, is_urgent};
+use crate::shell::{Attachment, Delivery, Engine, EngineError, is_urgent};
+use std::collections::BTreeSet;
 use std::io;
 use std::net::SocketAddr;
 use std::ops::ControlFlow;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 use subtle::ConstantTimeEq;
 use tidegate_core::ids::Name;
 use tidegate_core::protocol::Command;
@@ -18,6 +20,8 @@ use tokio::sync::{Semaphore, mpsc};
 
 /// Servers that may be connected at a time.
 const MOST: usize = 256;
+/// How long to wait after a connection could not be taken.
+const AFTER_FAILURE: Duration = Duration::from_millis(100);
 
 /// A port that was opened and is not served yet.
 pub struct Listener {
@@ -54,9 +58,12 @@ impl Listener {
                     accepted = listener.accept() => accepted,
                     () = engine.ended() => return,
                 };
-                let (Ok((socket, _)), Ok(permit)) = (accepted, room.clone().try_acquire_owned()) else {
+                let Ok((socket, _)) = accepted else {
+                    // There may be no more descriptors, which does not change at once.
+                    tokio::time::sleep(AFTER_FAILURE).await;
                     continue;
                 };
+                let Ok(permit) = room.clone().try_acquire_owned() else { continue };
                 let (engine, token) = (engine.clone(), token.clone());
                 tokio::spawn(async move {
                     // A connection that breaks is opened again by the other side.
@@ -96,6 +103,7 @@ async fn serve(socket: TcpStream, engine: &Engine, token: &str) -> io::Result<()
 struct Guest {
     engine: Engine,
     outbox: Outbox,
+    attached: AttachedHere,
     /// When the newest ping was sent, by its own clock.
     heard: Arc<AtomicU64>,
     /// Commands that can wait do so here, in their order and beside everything else that is said: a flood of them must
@@ -103,6 +111,36 @@ struct Guest {
     line: mpsc::UnboundedSender<Errand>,
     /// How many commands wait there.
     outstanding: Arc<AtomicUsize>,
+}
+
+/// The workers that are reached over a connection, as long as it lasts.
+struct AttachedHere {
+    engine: Engine,
+    attachment: Attachment,
+    workers: Mutex<BTreeSet<Name>>,
+}
+
+impl AttachedHere {
+    fn new(engine: Engine) -> AttachedHere {
+        AttachedHere { engine, attachment: Attachment::default(), workers: Mutex::default() }
+    }
+
+    fn workers(&self) -> MutexGuard<'_, BTreeSet<Name>> {
+        self.workers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn add(&self, worker: Name, incarnation: u64) -> mpsc::UnboundedReceiver<Delivery> {
+        self.workers().insert(worker.clone());
+        self.engine.attach_guest(worker, incarnation, self.attachment.clone())
+    }
+}
+
+impl Drop for AttachedHere {
+    fn drop(&mut self) {
+        for worker in std::mem::take(&mut *self.workers()) {
+            self.engine.detach_guest(worker, self.attachment.clone());
+        }
+    }
 }
 
 /// Commands that are answered together.
@@ -117,7 +155,8 @@ impl Guest {
         let (line, errands) = mpsc::unbounded_channel();
         let outstanding = Arc::new(AtomicUsize::new(0));
         tokio::spawn(hand_over(engine.clone(), errands, outbox.clone(), outstanding.clone()));
-        Guest { engine, outbox, heard: Arc::default(), line, outstanding }
+        let attached = AttachedHere::new(engine.clone());
+        Guest { engine, outbox, attached, heard: Arc::default(), line, outstanding }
     }
 
     /// A guest that is gone shows as the end of its messages.
@@ -136,7 +175,7 @@ impl Guest {
                 });
             }
             Request::Attach { worker, incarnation } => {
-                let deliveries = self.engine.attach_guest(worker.clone(), incarnation);
+                let deliveries = self.attached.add(worker.clone(), incarnation);
                 tokio::spawn(pass_on(worker, deliveries, outbox, self.heard.clone()));
             }
             Request::Reports(finished) => self.engine.report(finished),

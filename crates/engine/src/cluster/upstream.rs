@@ -8,11 +8,16 @@ use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tidegate_core::ids::Name;
-use tidegate_core::protocol::{Command, Finish};
+use tidegate_core::protocol::{Command, Finish, Join, Leave};
 use tidegate_store::{Contact, StoreError};
 use tidegate_wire::{Query, Request, Response, Trouble, VERSION};
 use tokio::net::TcpStream;
 use tokio::sync::{Notify, mpsc};
+
+/// So many expected answers are not worth a look at whether somebody waits for them.
+const FEW: usize = 1_024;
+/// A number that no answer is expected under.
+const UNEXPECTED: u64 = 0;
 
 /// How long a connection may take to be made.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -22,6 +27,8 @@ pub(crate) struct Upstream {
     engine: Engine,
     connected: Option<Connected>,
     attached: BTreeMap<Name, u64>,
+    /// How the workers of this process joined. Whoever begins to lead asks nothing of them until they say so again.
+    joined: BTreeMap<Name, Join>,
     /// There may be room again for commands that can wait.
     freed: Arc<Notify>,
 }
@@ -44,12 +51,24 @@ struct Open {
     by_id: HashMap<u64, Expected>,
     /// Commands that can wait and are on their way.
     outstanding: usize,
+    /// When so many are expected, those whom nobody waits for are looked for.
+    tidy_at: usize,
 }
 
 struct Expected {
     reply: ReplyTo,
     /// How many commands of those it is.
     outstanding: usize,
+}
+
+impl Open {
+    /// Queries may wait for long, and whoever asked may not. What commands lead to is counted until it is answered.
+    fn forget_who_is_gone(&mut self) {
+        if self.by_id.len() >= self.tidy_at {
+            self.by_id.retain(|_, expected| expected.outstanding > 0 || !expected.reply.is_closed());
+            self.tidy_at = (2 * self.by_id.len()).max(FEW);
+        }
+    }
 }
 
 impl Waiting {
@@ -68,7 +87,9 @@ impl Waiting {
                 open.next += 1;
                 open.outstanding += outstanding;
                 open.by_id.insert(open.next, Expected { reply, outstanding });
-                Ok(open.next)
+                let next = open.next;
+                open.forget_who_is_gone();
+                Ok(next)
             }
             None => Err(reply),
         }
@@ -108,7 +129,8 @@ impl Waiting {
 
 impl Upstream {
     pub(crate) fn new(engine: Engine) -> Self {
-        Upstream { engine, connected: None, attached: BTreeMap::new(), freed: Arc::default() }
+        let (attached, joined) = (BTreeMap::new(), BTreeMap::new());
+        Upstream { engine, connected: None, attached, joined, freed: Arc::default() }
     }
 
     /// Connects to who leads, unless that is so already. Must be called inside a runtime.
@@ -129,6 +151,11 @@ impl Upstream {
         for (worker, incarnation) in &self.attached {
             let _ = outbox.send(Request::Attach { worker: worker.clone(), incarnation: *incarnation });
         }
+        for join in self.joined.values() {
+            let commands = vec![Command::Join(join.clone())];
+            // Nobody waits for the answer: a worker that is not wanted hears so when it says what it has.
+            let _ = outbox.send(Request::Commands { id: UNEXPECTED, commands, again: true });
+        }
         self.connected = Some(connected);
         let engine = self.engine.clone();
         tokio::spawn(async move {
@@ -147,6 +174,24 @@ impl Upstream {
     pub(crate) fn attach(&mut self, worker: &Name, incarnation: u64) {
         self.attached.insert(worker.clone(), incarnation);
         self.send(Request::Attach { worker: worker.clone(), incarnation });
+    }
+
+    /// Keeps how the workers of this process joined, until they take nothing more.
+    pub(crate) fn remember(&mut self, commands: &[Command]) {
+        for command in commands {
+            let (worker, incarnation) = match command {
+                Command::Join(join) => {
+                    self.joined.insert(join.worker.clone(), join.clone());
+                    continue;
+                }
+                Command::Leave(Leave { worker, incarnation })
+                | Command::Offer { worker, incarnation, .. } => (worker, incarnation),
+                _ => continue,
+            };
+            if self.joined.get(worker).is_some_and(|join| join.incarnation == *incarnation) {
+                self.joined.remove(worker);
+            }
+        }
     }
 
     /// Whether commands that can wait may be sent. Those that cannot always may.

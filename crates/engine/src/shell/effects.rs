@@ -2,8 +2,10 @@
 
 use super::request::{Request, Waiter};
 use super::work::Shell;
-use super::{Deliver, Delivery};
+use super::{Attached, Attachment, Delivery};
+use std::sync::Arc;
 use std::time::Instant;
+use tidegate_core::admission::SlotCounts;
 use tidegate_core::ids::Name;
 use tidegate_core::protocol::{Attempt, Command, Effect, Evaluation, Finish, Lease, Payload, Question};
 use tidegate_core::time::{Moment, Span};
@@ -35,8 +37,8 @@ impl Shell {
 
     /// A worker that is gone is noticed by its silence.
     pub(super) fn tell(&self, worker: &Name, delivery: Delivery) {
-        if let Some((_, deliver)) = self.workers.get(worker) {
-            deliver(delivery);
+        if let Some(attached) = self.workers.get(worker) {
+            (attached.deliver)(delivery);
         }
     }
 
@@ -46,7 +48,7 @@ impl Shell {
         let Some(core) = self.server.core().filter(|core| core.is_live(parcel.lease)) else { return };
         let known = core.incarnation(&parcel.worker);
         let attached = self.workers.get(&parcel.worker);
-        let Some((_, deliver)) = attached.filter(|(incarnation, _)| known == Some(*incarnation)) else {
+        let Some(attached) = attached.filter(|attached| known == Some(attached.incarnation)) else {
             let waiting = self.parcels.entry(parcel.worker.clone()).or_default();
             waiting.retain(|(parcel, _)| core.is_live(parcel.lease));
             return waiting.push((parcel, order));
@@ -56,27 +58,61 @@ impl Shell {
         // The worker counts from `age` ago, so all of the lease is left.
         let (age, as_of) = (self.engine_now().since(granted).into(), Instant::now());
         let attempt = Attempt { lease, order, length, left: length, number };
-        deliver(Delivery::Attempt { attempt, run, age, as_of });
+        (attached.deliver)(Delivery::Attempt { attempt, run, age, as_of });
         self.gathering.handed_over();
     }
 
     /// A worker is there now. When a server begins to lead, those that it knows of take a moment to find it.
-    pub(super) fn attach(&mut self, worker: Name, incarnation: u64, deliver: Deliver) {
+    pub(super) fn attach(&mut self, worker: Name, attached: Attached) {
         match self.workers.get(&worker) {
-            Some(&(by, _)) if by > incarnation => {
-                deliver(Delivery::Replaced { by });
+            Some(newer) if newer.incarnation > attached.incarnation => {
+                (attached.deliver)(Delivery::Replaced { by: newer.incarnation });
                 return;
             }
-            Some((before, replaced)) if *before < incarnation => {
-                replaced(Delivery::Replaced { by: incarnation });
+            Some(older) if older.incarnation < attached.incarnation => {
+                (older.deliver)(Delivery::Replaced { by: attached.incarnation });
             }
             _ => {}
         }
         let parcels = self.parcels.remove(&worker);
-        self.workers.insert(worker, (incarnation, deliver));
+        self.workers.insert(worker, attached);
         for (parcel, order) in parcels.into_iter().flatten() {
             self.hand_over(parcel, order);
         }
+    }
+
+    /// Whoever cannot be reached gets nothing more until it joins again. What it has goes on as long as its leases.
+    pub(super) fn detach(&mut self, worker: &Name, attachment: &Attachment) {
+        let is_it = |attached: &&Attached| Arc::ptr_eq(&attached.attachment, attachment);
+        let Some(incarnation) = self.workers.get(worker).filter(is_it).map(|attached| attached.incarnation)
+        else {
+            return;
+        };
+        self.workers.remove(worker);
+        self.close_slots(worker.clone(), incarnation);
+    }
+
+    /// A new leader knows workers from the store. Those of other processes join again when they have found it; those of
+    /// the process that led before may be gone with it.
+    pub(super) fn ask_nobody_who_is_not_there(&mut self) {
+        if !self.engine.is_shared() {
+            return;
+        }
+        let Some(core) = self.server.core() else { return };
+        let is_there = |(worker, incarnation): &(&Name, u64)| {
+            self.workers.get(*worker).is_some_and(|attached| attached.incarnation == *incarnation)
+        };
+        let absent: Vec<(Name, u64)> = core
+            .connected()
+            .filter(|worker| !is_there(worker))
+            .map(|(worker, incarnation)| (worker.clone(), incarnation))
+            .collect();
+        absent.into_iter().for_each(|(worker, incarnation)| self.close_slots(worker, incarnation));
+    }
+
+    fn close_slots(&mut self, worker: Name, incarnation: u64) {
+        let slots = SlotCounts::default();
+        self.take(Waiter::Nobody, Command::Offer { worker, incarnation, slots });
     }
 
     fn fetch_order(&self, parcel: Parcel) {
@@ -121,7 +157,7 @@ impl Shell {
     /// Ends attempts whose grants may not be durable, and says when all of them have ended.
     pub(super) fn abort(&self, leases: &[Lease]) {
         let mut ended = Vec::new();
-        for (_, deliver) in self.workers.values() {
+        for Attached { deliver, .. } in self.workers.values() {
             let (told, has_ended) = oneshot::channel();
             // A worker that is gone has ended everything.
             if deliver(Delivery::Abort(leases.to_vec(), told)) {

@@ -62,6 +62,10 @@ pub(super) fn known(submit: &Submit, sought: &[Sought], found: &[Option<Found>])
 
 impl Shell {
     pub(super) fn run_errand(&mut self, errand: Errand) {
+        if errand.forward {
+            self.upstream.remember(&errand.commands);
+        }
+        let Some(errand) = self.unless_stalled(errand) else { return };
         if !self.server.leads() {
             return self.forward(errand);
         }
@@ -84,6 +88,7 @@ impl Shell {
             (Lookups::Errand(errand), Ok(found)) => self.take_in(errand, &sought, &found),
             (Lookups::Errand(errand), Err(error)) => drop(errand.reply.send(Err(EngineError::Outage(error)))),
             (Lookups::Letters(newcomers), Ok(found)) => self.post(newcomers, &sought, &found),
+            (Lookups::Gone, _) => {}
             // They are read again.
             (Lookups::Letters(newcomers), Err(_)) => {
                 newcomers.iter().for_each(|newcomer| self.letters.forget(newcomer.number));

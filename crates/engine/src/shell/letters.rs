@@ -79,27 +79,41 @@ impl Shell {
         }
     }
 
+    /// Those that follow are not looked for before these are made into submissions: they would overtake them.
     pub(super) fn letters_came(&mut self, letters: Result<Vec<Letter>, StoreError>) {
-        self.letters.looking = false;
         // What cannot be read now is read next time.
-        let Ok(mut letters) = letters else { return };
+        let mut letters = letters.unwrap_or_default();
         letters.retain(|letter| self.letters.in_progress.insert(letter.number));
         let opened: Vec<(Letter, Definition)> =
             letters.into_iter().filter_map(|letter| self.address(letter)).collect();
         if opened.is_empty() {
+            self.letters.looking = false;
             return;
         }
         let (evaluator, urgent) = (self.evaluator.clone(), self.engine.urgent.clone());
-        tokio::task::spawn_blocking(move || {
+        let numbers: Vec<u64> = opened.iter().map(|(letter, _)| letter.number).collect();
+        let made = tokio::task::spawn_blocking(move || {
             let newcomers = opened.iter().filter_map(|(letter, definition)| {
                 let content = read(letter).ok()?;
                 let input = input(&content);
                 let made = evaluator.prepare(&content.name, definition, &input);
                 Some(newcomer(letter, content, input, made))
             });
-            // If the engine has ended, the next one reads them again.
-            let _ = urgent.send(Request::Post(newcomers.collect()));
+            newcomers.collect()
         });
+        tokio::spawn(async move {
+            // If the engine has ended, the next one reads them again.
+            let _ = urgent.send(match made.await {
+                Ok(newcomers) => Request::Post(newcomers),
+                Err(_) => Request::Unread(numbers),
+            });
+        });
+    }
+
+    /// Nobody could make anything of them; they are read again.
+    pub(super) fn letters_unread(&mut self, numbers: Vec<u64>) {
+        self.letters.looking = false;
+        numbers.into_iter().for_each(|number| self.letters.forget(number));
     }
 
     /// What a letter's name stands for. One that cannot be read is set aside.
@@ -121,6 +135,7 @@ impl Shell {
     /// Letters that are ready are taken in, together and in their order, once it is known whether what their keys stand
     /// for was accepted long ago.
     pub(super) fn look_up_keys(&mut self, newcomers: Vec<Newcomer>) {
+        self.letters.looking = false;
         if !self.server.leads() {
             return newcomers.iter().for_each(|newcomer| self.letters.forget(newcomer.number));
         }

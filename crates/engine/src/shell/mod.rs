@@ -10,6 +10,7 @@ mod forward;
 mod gathering;
 mod letters;
 mod one_form;
+mod patience;
 mod request;
 mod results;
 mod store_thread;
@@ -90,6 +91,16 @@ pub enum Delivery {
 
 /// Hands something to a worker.
 pub type Deliver = Box<dyn Fn(Delivery) -> bool + Send>;
+
+/// Tells one way to a worker from another that came after it.
+pub(crate) type Attachment = Arc<()>;
+
+/// The way to a worker.
+struct Attached {
+    incarnation: u64,
+    deliver: Deliver,
+    attachment: Attachment,
+}
 
 #[derive(Clone, Debug, Error)]
 pub enum EngineError {
@@ -367,16 +378,29 @@ impl Engine {
     /// says whether the worker is still there.
     pub fn attach_to(&self, worker: Name, incarnation: u64, deliver: Deliver) {
         // If the engine has ended, `deliver` is dropped.
-        let _ = self.ask_for(Request::Attach { worker, incarnation, deliver, forward: true });
+        let attached = Attached { incarnation, deliver, attachment: Attachment::default() };
+        let _ = self.ask_for(Request::Attach { worker, attached, forward: true });
     }
 
     /// The worker of another server, for as long as this one leads.
-    pub(crate) fn attach_guest(&self, worker: Name, incarnation: u64) -> mpsc::UnboundedReceiver<Delivery> {
+    pub(crate) fn attach_guest(
+        &self,
+        worker: Name,
+        incarnation: u64,
+        attachment: Attachment,
+    ) -> mpsc::UnboundedReceiver<Delivery> {
         let (sender, receiver) = mpsc::unbounded_channel();
         let deliver: Deliver = Box::new(move |delivery| sender.send(delivery).is_ok());
+        let attached = Attached { incarnation, deliver, attachment };
         // If the engine has ended the receiver says so at once.
-        let _ = self.ask_for(Request::Attach { worker, incarnation, deliver, forward: false });
+        let _ = self.ask_for(Request::Attach { worker, attached, forward: false });
         receiver
+    }
+
+    /// The worker of another server cannot be reached that way any more.
+    pub(crate) fn detach_guest(&self, worker: Name, attachment: Attachment) {
+        // If the engine has ended it reaches nobody.
+        let _ = self.ask_for(Request::Detach { worker, attachment });
     }
 
     /// Attempts of an attached worker that ended. Each is acknowledged by a delivery; one that is not is to be reported

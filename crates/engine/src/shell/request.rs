@@ -1,7 +1,7 @@
 //! What is asked of the shell, and who waits for what.
 
 use super::effects::Parcel;
-use super::{Deliver, Delivery, EngineError, Newcomer};
+use super::{Attached, Attachment, Delivery, EngineError, Newcomer};
 use tidegate_core::Core;
 use tidegate_core::ids::{Name, RunId};
 use tidegate_core::protocol::{Answer, Command, Finish, Lease, Payload};
@@ -32,12 +32,18 @@ pub(super) enum Request {
         forward: bool,
         reply: oneshot::Sender<Result<wire::Reply, EngineError>>,
     },
+    /// What the store here does not know.
+    AskLeader(wire::Query, oneshot::Sender<Result<wire::Reply, EngineError>>),
     Attach {
         worker: Name,
-        incarnation: u64,
-        deliver: Deliver,
+        attached: Attached,
         /// It is a worker of this process: whoever leads reaches it here.
         forward: bool,
+    },
+    /// The connection over which a worker was attached is gone.
+    Detach {
+        worker: Name,
+        attachment: Attachment,
     },
     /// Attempts that ended, acknowledged by deliveries.
     Reports(Vec<Finish>),
@@ -49,6 +55,8 @@ pub(super) enum Request {
     Forwarded(Name, Delivery),
     /// Letters were made into submissions, or have a flaw.
     Post(Vec<Newcomer>),
+    /// These letters could not be made into anything.
+    Unread(Vec<u64>),
     /// A slice of what ended before a time is to go.
     Prune {
         before: Moment,
@@ -103,6 +111,13 @@ impl ReplyTo {
         match self {
             ReplyTo::Answers(reply) => drop(reply.send(Err(error))),
             ReplyTo::Query(reply) => drop(reply.send(Err(error))),
+        }
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        match self {
+            ReplyTo::Answers(reply) => reply.is_closed(),
+            ReplyTo::Query(reply) => reply.is_closed(),
         }
     }
 

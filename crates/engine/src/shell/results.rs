@@ -15,27 +15,50 @@ use tokio::sync::oneshot;
 /// How long a commit that is under way is left alone.
 const LOOK_AGAIN: Duration = Duration::from_millis(2);
 
+/// So many watchers are not worth a look at whether they are still there.
+const FEW: usize = 1_024;
+
 type ReplySender = oneshot::Sender<Result<Reply, EngineError>>;
 
 /// Those who wait for the end of open runs.
 #[derive(Default)]
-pub(super) struct Watchers(BTreeMap<NodeId, Vec<Watcher>>);
+pub(super) struct Watchers {
+    by_node: BTreeMap<NodeId, Vec<Watcher>>,
+    count: usize,
+    /// When there are so many, those who have gone away are looked for.
+    tidy_at: usize,
+}
 
 impl Watchers {
+    fn add(&mut self, node: NodeId, watcher: Watcher) {
+        self.by_node.entry(node).or_default().push(watcher);
+        self.count += 1;
+        if self.count >= self.tidy_at {
+            self.by_node.retain(|_, watchers| {
+                watchers.retain(|watcher| !watcher.reply.is_closed());
+                !watchers.is_empty()
+            });
+            self.count = self.by_node.values().map(Vec::len).sum();
+            self.tidy_at = (2 * self.count).max(FEW);
+        }
+    }
+
     /// Those whose run has ended with this entry.
     fn take_ended(&mut self, entry: &Entry) -> Vec<Watcher> {
-        if self.0.is_empty() {
+        if self.by_node.is_empty() {
             return Vec::new();
         }
         let ended = entry.writes.iter().filter_map(|write| match write {
             Write::Ended { task, .. } if task.index().is_none() => Some(task.node),
             _ => None,
         });
-        ended.filter_map(|node| self.0.remove(&node)).flatten().collect()
+        let taken: Vec<Watcher> = ended.filter_map(|node| self.by_node.remove(&node)).flatten().collect();
+        self.count -= taken.len();
+        taken
     }
 
     fn take_all(&mut self) -> Vec<Watcher> {
-        std::mem::take(&mut self.0).into_values().flatten().collect()
+        std::mem::take(self).by_node.into_values().flatten().collect()
     }
 }
 
@@ -59,7 +82,7 @@ impl Shell {
             },
             Query::FindKey(key) => return self.find_stored(Sought::Key(key), reply),
             Query::Result(id) => match core.node_of(id) {
-                Some(node) => return self.watchers.0.entry(node).or_default().push(Watcher { id, reply }),
+                Some(node) => return self.watchers.add(node, Watcher { id, reply }),
                 None => return self.read_result(Watcher { id, reply }),
             },
         };
@@ -111,7 +134,7 @@ impl Shell {
 }
 
 /// What the store says of a run.
-enum Stored {
+pub(super) enum Stored {
     Nothing,
     Open,
     Ended(Ended),
@@ -125,7 +148,7 @@ pub(super) fn definition(core: &Core, name: &Name) -> Definition {
     }
 }
 
-fn result(store: &mut dyn Reads, id: RunId) -> Result<Stored, StoreError> {
+pub(super) fn result(store: &mut dyn Reads, id: RunId) -> Result<Stored, StoreError> {
     let Some(found) = store.find(&[Sought::Id(id)])?.into_iter().flatten().next() else {
         return Ok(Stored::Nothing);
     };
@@ -137,4 +160,26 @@ fn result(store: &mut dyn Reads, id: RunId) -> Result<Stored, StoreError> {
             Stored::Ended(Ended { node, state, output, error, attempts })
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn those_who_have_gone_away_are_forgotten() {
+        let mut watchers = Watchers::default();
+        let stays: Vec<_> = (0..10 * FEW as u64)
+            .filter_map(|number| {
+                let (reply, waits) = oneshot::channel();
+                watchers.add(NodeId(number % 7), Watcher { id: RunId(1), reply });
+                (number < 5).then_some(waits)
+            })
+            .collect();
+        assert!(watchers.count <= FEW, "{}", watchers.count);
+        assert_eq!(
+            watchers.take_all().iter().filter(|watcher| !watcher.reply.is_closed()).count(),
+            stays.len()
+        );
+    }
 }

@@ -43,6 +43,8 @@ pub(super) enum Done {
 pub(super) enum Lookups {
     Errand(Errand),
     Letters(Vec<Newcomer>),
+    /// Who asked was told that it takes too long.
+    Gone,
 }
 
 pub(super) fn store_thread(

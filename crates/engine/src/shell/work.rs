@@ -4,10 +4,11 @@ use super::clock::{Alarm, LocalClock};
 use super::effects::Parcel;
 use super::gathering::Gathering;
 use super::letters::Letters;
+use super::patience::Patience;
 use super::request::{Collected, Errand, Request, Waiter};
 use super::results::Watchers;
 use super::store_thread::{Done, Job, Lookups, store_thread};
-use super::{Deliver, Engine, EngineError, Evaluate, Retention, Settings};
+use super::{Attached, Engine, EngineError, Evaluate, Retention, Settings};
 use crate::cluster::Upstream;
 use crate::reader::Reader;
 use crate::server::{Input, Output, Server};
@@ -43,13 +44,14 @@ pub(super) struct Shell {
     next_ticket: Ticket,
     pub(super) errands: HashMap<u64, Collected, rustc_hash::FxBuildHasher>,
     pub(super) next_errand: u64,
-    /// Which start of each worker is attached, and where to reach it.
-    pub(super) workers: BTreeMap<Name, (u64, Deliver)>,
+    /// The workers that can be reached.
+    pub(super) workers: BTreeMap<Name, Attached>,
     /// Attempts for workers that are not attached yet.
     pub(super) parcels: BTreeMap<Name, Vec<(Parcel, Payload)>>,
     pub(super) watchers: Watchers,
     pub(super) letters: Letters,
     pub(super) gathering: Gathering,
+    pub(super) patience: Patience,
     pub(super) reader: Reader,
     pub(super) evaluator: Arc<dyn Evaluate>,
     outage: watch::Sender<Option<StoreError>>,
@@ -95,6 +97,7 @@ impl Shell {
             watchers: Watchers::default(),
             letters: Letters::default(),
             gathering: Gathering::default(),
+            patience: Patience::default(),
             reader,
             evaluator,
             outage,
@@ -116,7 +119,9 @@ impl Shell {
             let has_room = self.has_room();
             tokio::select! {
                 biased;
-                Some(done) = self.store_results.recv() => {
+                done = self.store_results.recv() => {
+                    // Without the store's thread nothing can be done any more.
+                    let Some(done) = done else { break };
                     self.store_did(done);
                     self.gather().await;
                     self.tick();
@@ -150,7 +155,7 @@ impl Shell {
         let letters = self.letters.next_look().filter(|_| self.server.leads());
         let prune = self.next_prune().filter(|_| self.server.leads());
         let end = self.ending.as_ref().map(|(by, _)| *by);
-        [server, letters, prune, end].into_iter().flatten().min()
+        [server, letters, prune, end, self.patience_ends()].into_iter().flatten().min()
     }
 
     /// Lets the server go on, and does what the time says.
@@ -159,6 +164,7 @@ impl Shell {
         let now = Instant::now();
         self.look_for_letters(now, false);
         self.prune_if_due(now);
+        self.turn_callers_away();
     }
 
     /// Before the next commit, those who will end in a moment may.
@@ -180,6 +186,7 @@ impl Shell {
             Done::Did(input) => {
                 if let Input::Committed(_) = &input {
                     self.gathering.commit_ends(Instant::now());
+                    self.patience.commit_ends();
                 }
                 let follows = matches!(input, Input::Led(Ok(None)));
                 self.handle(input);
@@ -222,7 +229,7 @@ impl Shell {
 
     /// Whether callers may hand over more, to the writer here or to that of another server.
     fn has_room(&self) -> bool {
-        self.server.waiting() < BUSY && self.upstream.has_room()
+        self.patience.is_over() || self.server.waiting() < BUSY && self.upstream.has_room()
     }
 
     fn take_request(&mut self, request: Request) {
@@ -233,17 +240,20 @@ impl Shell {
                 self.forward_query(query, reply);
             }
             Request::Query { query, reply, .. } => self.answer_query(query, reply),
-            Request::Attach { worker, incarnation, deliver, forward } => {
+            Request::AskLeader(query, reply) => self.ask_leader(query, reply),
+            Request::Attach { worker, attached, forward } => {
                 if forward {
-                    self.upstream.attach(&worker, incarnation);
+                    self.upstream.attach(&worker, attached.incarnation);
                 }
-                self.attach(worker, incarnation, deliver);
+                self.attach(worker, attached);
             }
+            Request::Detach { worker, attachment } => self.detach(&worker, &attachment),
             Request::Reports(finished) => self.take_reports(finished),
             Request::Evaluated(command) => self.take(Waiter::Nobody, command),
             Request::HandOver(parcel, order) => self.hand_over(parcel, order),
             Request::Forwarded(worker, delivery) => self.tell(&worker, delivery),
             Request::Post(newcomers) => self.look_up_keys(newcomers),
+            Request::Unread(numbers) => self.letters_unread(numbers),
             Request::Prune { before, reply } => self.prune_for(before, reply),
             Request::Hint => self.look_for_letters(Instant::now(), true),
             Request::Aborted => self.handle(Input::Aborted),
@@ -291,6 +301,7 @@ impl Shell {
             }
             changed
         });
+        self.patience.outage(self.server.outage().is_some(), Instant::now());
         for output in outputs {
             self.carry_out(output);
         }
@@ -307,6 +318,7 @@ impl Shell {
         if self.server.leads() {
             self.upstream.disconnect();
             self.look_for_leader();
+            self.ask_nobody_who_is_not_there();
         } else {
             self.dismiss_watchers();
         }
@@ -328,6 +340,7 @@ impl Shell {
             job => {
                 if let Output::Commit(_) = &job {
                     self.gathering.commit_begins(Instant::now());
+                    self.patience.commit_begins(Instant::now());
                 }
                 // The store's thread ends only when this sender does.
                 let _ = self.store_jobs.send(Job::Do(job));
