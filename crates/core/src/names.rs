@@ -44,7 +44,7 @@ pub(crate) fn of_submission(submit: &Submit) -> Result<(), Refusal> {
         Submission::Run { flow, key, .. } => (flow, key),
     };
     let tags = submit.tags.iter().map(|(tag, _)| tag);
-    check_given([name].into_iter().chain(&submit.idempotency).chain(tags))?;
+    check_given([name].into_iter().chain(submit.idempotency.as_ref().map(|known| &known.key)).chain(tags))?;
     check(key.iter().chain(submit.tags.iter().map(|(_, value)| value)))
 }
 
@@ -116,7 +116,7 @@ mod tests {
         let key = LimitKey::Action(long());
         let set = SetLimit { key: key.clone(), value: None, by: "me".into(), until: None };
         let with_tag = Submit { tags: vec![("tag".into(), long())], ..kit.submit(job("work")) };
-        let with_key = Submit { idempotency: Some(long()), ..kit.submit(job("work")) };
+        let with_key = kit.submit(job("work")).under(long());
         let actions = vec![action(long().as_str(), None, &[])];
         let flows = vec![flow(long().as_str(), vec![step("a")])];
         let pools = Some(limits(&[(long().as_str(), 1)]));
@@ -141,7 +141,7 @@ mod tests {
     fn what_people_refer_to_has_a_name() {
         let mut kit = Kit::new(1);
         let with_tag = Submit { tags: vec![("".into(), "value".into())], ..kit.submit(job("work")) };
-        let with_key = Submit { idempotency: Some("".into()), ..kit.submit(job("work")) };
+        let with_key = kit.submit(job("work")).under("");
         let actions = vec![action("", None, &[])];
         let (skills, slots) = (Skills::plain(), SlotCounts::default());
         let join = Join { worker: "".into(), incarnation: 1, skills, slots };

@@ -24,12 +24,12 @@ fn alone(store: &MemoryStore) -> Engine {
 async fn commands_of_one_errand_are_answered_in_order() {
     let store = MemoryStore::new();
     let engine = alone(&store);
-    let other = Submit { idempotency: Some("once".into()), ..submit(3) };
+    let other = submit(3).under("once");
     let conflict = Submit {
         what: Submission::Job { action: "mail".into(), key: None, order: Payload::new("2") },
-        idempotency: Some("once".into()),
         ..submit(4)
-    };
+    }
+    .under("once");
     let answers = engine.submit_new(vec![submit(1), submit(2), other, conflict]).await.unwrap();
     let nodes: Vec<u64> = answers[..3].iter().map(|answer| node_of(answer).0).collect();
     assert!(nodes.is_sorted(), "{nodes:?}");
@@ -45,7 +45,7 @@ async fn a_key_is_known_after_its_task_has_ended_and_the_engine_was_started_anew
     let first = alone(&store);
     let mut deliveries = first.attach(worker(), 1);
     first.insist(join(1)).await.unwrap();
-    let once = Submit { idempotency: Some("once".into()), ..submit(1) };
+    let once = submit(1).under("once");
     let node = node_of(&first.send(Command::Submit(once.clone())).await.unwrap());
     first.report(vec![succeeded(attempt(&mut deliveries).await)]);
     first.result(RunId(1)).await.unwrap();
@@ -59,7 +59,7 @@ async fn a_key_is_known_after_its_task_has_ended_and_the_engine_was_started_anew
         "the same under another id"
     );
     let other = Submission::Job { action: "other".into(), key: None, order: Payload::new("1") };
-    let conflict = Submit { id: RunId(3), what: other, ..once };
+    let conflict = Submit { id: RunId(3), what: other, ..once }.under("once");
     let answer = second.insist(Command::Submit(conflict)).await.unwrap();
     assert_eq!(answer, Answer::Refused(Refusal::KeyConflict("once".into())));
 }
@@ -183,7 +183,7 @@ async fn a_letter_whose_key_means_something_else_is_refused_and_says_so() {
     let store = MemoryStore::new();
     let engine = alone(&store);
     let mut entries = engine.subscribe();
-    engine.insist(Command::Submit(Submit { idempotency: Some("once".into()), ..submit(1) })).await.unwrap();
+    engine.insist(Command::Submit(submit(1).under("once"))).await.unwrap();
     store.post(RunId(2), br#"{"name": "other", "key": "once"}"#);
     loop {
         let entry = entries.recv().await.unwrap();

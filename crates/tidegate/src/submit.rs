@@ -15,7 +15,7 @@ use std::pin::Pin;
 use std::time::{Duration, SystemTime};
 use tidegate_core::ids::{Name, RunId};
 use tidegate_core::model::PRIORITIES;
-use tidegate_core::protocol::{self, Answer, Payload};
+use tidegate_core::protocol::{self, Answer, Idempotency, Payload};
 use tidegate_core::time::Moment;
 use tidegate_engine::{Definition, Engine, in_one_form};
 use tidegate_store::Post;
@@ -114,7 +114,7 @@ impl Submit {
     async fn send(self) -> Result<Run, Error> {
         let tide = self.tide.clone();
         let submit = self.prepare(&mut BTreeMap::new()).await?;
-        let (id, key) = (submit.id, submit.idempotency.clone());
+        let (id, key) = (submit.id, submit.idempotency.clone().map(|known| known.key));
         let answers = tide.engine().submit_new(vec![submit]).await?;
         let answer = answers.into_iter().next().ok_or(Error::Unavailable)?;
         accepted(&tide, id, key, answer).await
@@ -148,7 +148,9 @@ impl Submit {
         let input = input.map_err(|error| wrong(format!("the input cannot be written as JSON: {error}")))?;
         // What is compared with what else comes under its key is written in one form.
         let input = if key.is_some() { in_one_form(&input) } else { input };
-        let prepared = prepare(&name, definition, &Payload::new(input)).map_err(wrong)?;
+        let input = Payload::new(input);
+        let idempotency = key.map(|key| Idempotency::of(key, &name, &input));
+        let prepared = prepare(&name, definition, &input).map_err(wrong)?;
         for (tag, value) in prepared.tags {
             // What is given wins over the flow's own.
             if tags.iter().all(|(given, _)| *given != tag) {
@@ -156,7 +158,7 @@ impl Submit {
             }
         }
         let id = RunId(Uuid::now_v7().as_u128());
-        Ok(protocol::Submit { id, what: prepared.what, tags, priority, due, idempotency: key })
+        Ok(protocol::Submit { id, what: prepared.what, tags, priority, due, idempotency })
     }
 }
 
@@ -201,7 +203,10 @@ async fn submit_together(
             (Err(error), _) => Err(error),
             (Ok(_), Err(error)) => Err(error.clone().into()),
             (Ok(submit), Ok(answers)) => match answers.next() {
-                Some(answer) => accepted(tide, submit.id, submit.idempotency, answer).await,
+                Some(answer) => {
+                    let key = submit.idempotency.map(|known| known.key);
+                    accepted(tide, submit.id, key, answer).await
+                }
                 None => Err(Error::Unavailable),
             },
         };

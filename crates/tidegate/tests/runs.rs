@@ -231,3 +231,26 @@ async fn after_the_end_nobody_waits_for_ever() {
     })
     .await;
 }
+
+/// A program may be deployed anew between a submission and its repetition.
+#[tokio::test]
+async fn a_key_means_what_was_asked_for_and_not_what_definitions_made_of_it() {
+    let tide = Tidegate::open("memory:").await.unwrap();
+    let flow = |default: u32| {
+        format!("flow: report\ninputs: {{ days: {{ default: {default} }} }}\nsteps: {{ a: {{ action: print }} }}\n")
+    };
+    tide.flow(&flow(1)).unwrap();
+    let submit = || tide.submit("report", &serde_json::json!({})).key("daily");
+    let first = submit().await.unwrap();
+    tide.flow(&flow(2)).unwrap();
+    assert_eq!(submit().await.unwrap().id(), first.id());
+
+    let print = || tide.action("print", |_, _: serde_json::Value| async { Ok::<_, String>(()) });
+    let submit = |tenant: &str| tide.submit("print", &serde_json::json!({ "tenant": tenant })).key("once");
+    print();
+    let first = submit("acme").await.unwrap();
+    print().key("{{ inputs.tenant }}");
+    assert_eq!(submit("acme").await.unwrap().id(), first.id());
+    assert!(matches!(submit("other").await.err(), Some(Error::Refused(Refusal::KeyConflict(_)))));
+    tide.close().await;
+}

@@ -80,16 +80,16 @@ mod tests {
     #[test]
     fn what_is_refused_is_kept_with_the_reason_and_leaves_its_key_free() {
         let mut kit = Kit::new(1);
-        let submit = Submit { idempotency: Some("once".into()), ..kit.submit(run("nowhere")) };
+        let submit = kit.submit(run("nowhere")).under("once");
         assert_eq!(kit.apply(post(submit.clone(), None)), Answer::Done);
         assert_eq!(refused(&kit).life.error.as_deref(), Some("there is no flow `nowhere`"));
         assert!(matches!(&refused(&kit).body, Body::Run(run) if run.id == Some(submit.id)));
         assert!(kit.core.is_idle());
 
-        let submit = Submit { idempotency: Some("once".into()), ..kit.submit(job("work")) };
+        let submit = kit.submit(job("work")).under("once");
         assert_eq!(kit.apply(post(submit, Some("`count` is not a number"))), Answer::Done);
         assert_eq!(refused(&kit).life.error.as_deref(), Some("`count` is not a number"));
-        let submit = Submit { idempotency: Some("once".into()), ..kit.submit(job("work")) };
+        let submit = kit.submit(job("work")).under("once");
         assert!(matches!(kit.apply(post(submit, None)), Answer::Accepted { again: false, .. }));
     }
 }

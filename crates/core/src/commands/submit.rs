@@ -22,7 +22,6 @@ use std::borrow::Cow;
 /// What a submission needs besides itself.
 struct Newcomer {
     submit: Submit,
-    idempotency: Option<Idempotency>,
     origin: Origin,
 }
 
@@ -35,9 +34,7 @@ enum Origin {
 impl Core {
     pub(crate) fn submit(&mut self, submit: Submit, now: Moment) -> Result<Answer, Refusal> {
         names::of_submission(&submit)?;
-        let idempotency =
-            submit.idempotency.clone().map(|key| Idempotency { key, content: submit.what.digest() });
-        if let Some(known) = self.known_key(idempotency.as_ref())? {
+        if let Some(known) = self.known_key(submit.idempotency.as_ref())? {
             return Ok(Answer::Accepted { node: known, again: true });
         }
         // Ids are never chosen twice: under one that is known it can only be the same submission, repeated.
@@ -72,7 +69,7 @@ impl Core {
         if let (Some(action), Some(_)) = (&line, full) {
             self.make_room_in_line(action, now);
         }
-        let node = self.accept(Newcomer { submit, idempotency, origin }, taken_root, now);
+        let node = self.accept(Newcomer { submit, origin }, taken_root, now);
         Ok(Answer::Accepted { node, again: false })
     }
 
@@ -127,7 +124,8 @@ impl Core {
     }
 
     fn accept(&mut self, newcomer: Newcomer, taken_root: Option<u64>, now: Moment) -> NodeId {
-        let Newcomer { submit, idempotency, origin, .. } = newcomer;
+        let Newcomer { submit, origin } = newcomer;
+        let idempotency = submit.idempotency;
         let due = submit.due.filter(|&due| due > now);
         let steps = match &submit.what {
             Submission::Job { .. } => 0,
@@ -258,19 +256,29 @@ impl Core {
     }
 }
 
-impl Submission {
-    /// A digest of what was submitted, to tell a repetition from a mistake. It is stored: it may never change.
-    pub fn digest(&self) -> u64 {
-        let (kind, name, key, payload) = match self {
-            Submission::Job { action, key, order } => (0, action, key, order),
-            Submission::Run { flow, key, inputs } => (1, flow, key, inputs),
+impl Submit {
+    /// The same under a key, where what is submitted is all that is known of its content.
+    pub fn under(self, key: impl Into<Name>) -> Submit {
+        let (name, key_of_limit, payload) = match &self.what {
+            Submission::Job { action, key, order } => (action, key, order),
+            Submission::Run { flow, key, inputs } => (flow, key, inputs),
         };
-        let mut digest = Digest::new();
-        digest.number(kind);
-        digest.text(name.as_str());
-        digest.text_or_nothing(key.as_ref().map(Name::as_str));
-        digest.bytes(payload.bytes());
-        digest.finish()
+        let mut content = Digest::new();
+        content.text_or_nothing(key_of_limit.as_ref().map(Name::as_str));
+        content.number(Idempotency::of(Name::new(""), name, payload).content);
+        let idempotency = Idempotency { key: key.into(), content: content.finish() };
+        Submit { idempotency: Some(idempotency), ..self }
+    }
+}
+
+impl Idempotency {
+    /// What somebody asks for, before anything is rendered: definitions may change until it is asked for again. The
+    /// digest is stored, so it may never change.
+    pub fn of(key: Name, name: &Name, input: &Payload) -> Idempotency {
+        let mut content = Digest::new();
+        content.text(name.as_str());
+        content.bytes(input.bytes());
+        Idempotency { key, content: content.finish() }
     }
 }
 
@@ -328,15 +336,15 @@ mod tests {
     #[test]
     fn an_id_and_a_key_are_known_for_a_while_after_their_task_has_ended() {
         let mut kit = Kit::new(1);
-        let once = Submit { idempotency: Some("once".into()), ..kit.submit(job("work")) };
+        let once = kit.submit(job("work")).under("once");
         let node = kit.accepted(once.clone());
         let again = Answer::Accepted { node, again: true };
         assert_eq!(kit.apply(Command::Submit(once.clone())), again, "its id is not looked at");
         assert_eq!(kit.writes, []);
         let other = Submission::Job { action: "work".into(), key: None, order: Payload::new("1") };
-        let other = Submit { what: other, ..once.clone() };
+        let other = Submit { what: other, ..once.clone() }.under("once");
         assert_eq!(kit.refused(Command::Submit(other)), Refusal::KeyConflict("once".into()));
-        let other_action = Submit { what: job("other"), ..once.clone() };
+        let other_action = Submit { what: job("other"), ..once.clone() }.under("once");
         assert_eq!(kit.refused(Command::Submit(other_action)), Refusal::KeyConflict("once".into()));
         let same_id = Submit { idempotency: None, ..once.clone() };
         assert_eq!(kit.apply(Command::Submit(same_id)), again);
@@ -396,10 +404,7 @@ mod tests {
         for (once, acme, other) in
             [("job", of_job("acme"), of_job("other")), ("run", of_run("acme"), of_run("other"))]
         {
-            let once_as = |what: Submission, kit: &mut Kit| Submit {
-                idempotency: Some(once.into()),
-                ..kit.submit(what)
-            };
+            let once_as = |what: Submission, kit: &mut Kit| kit.submit(what).under(once);
             let first = once_as(acme.clone(), &mut kit);
             let node = kit.accepted(first);
             let again = once_as(acme, &mut kit);

@@ -1,6 +1,6 @@
 //! What can be asked of the core. One file in `commands` carries out each.
 
-use super::{Evaluation, Heartbeat, Lease, Outcome, Payload, Question};
+use super::{Evaluation, Heartbeat, Idempotency, Lease, Outcome, Payload, Question};
 use crate::admission::{LimitKey, Skills, SlotCounts};
 use crate::ids::{Name, NodeId, RunId, TaskId};
 use crate::model::{Action, Flow, LimitsDocument, QuotaPolicy, RatePolicy};
@@ -59,7 +59,7 @@ pub struct Submit {
     /// Not before this time.
     pub due: Option<Moment>,
     /// The same key with the same content is accepted once.
-    pub idempotency: Option<Name>,
+    pub idempotency: Option<Idempotency>,
 }
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]

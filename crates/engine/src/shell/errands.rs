@@ -37,7 +37,10 @@ impl Errand {
     /// errand is repeated; keys are chosen by callers.
     fn sought(&self) -> Vec<Sought> {
         let ids = self.submits().filter(|_| self.again).map(|submit| Sought::Id(submit.id));
-        let keys = self.submits().filter_map(|submit| submit.idempotency.clone()).map(Sought::Key);
+        let keys = self
+            .submits()
+            .filter_map(|submit| submit.idempotency.as_ref())
+            .map(|known| Sought::Key(known.key.clone()));
         ids.chain(keys).collect()
     }
 }
@@ -49,13 +52,14 @@ pub(super) fn known(submit: &Submit, sought: &[Sought], found: &[Option<Found>])
         let found = found.as_ref()?;
         match sought {
             Sought::Id(id) if *id == submit.id => Some(Answer::Accepted { node: found.node, again: true }),
-            Sought::Key(key) if Some(key) == submit.idempotency.as_ref() => {
-                Some(match found.content == Some(submit.what.digest()) {
+            Sought::Key(key) => {
+                let asked = submit.idempotency.as_ref().filter(|asked| asked.key == *key)?;
+                Some(match found.content == Some(asked.content) {
                     true => Answer::Accepted { node: found.node, again: true },
                     false => Answer::Refused(Refusal::KeyConflict(key.clone())),
                 })
             }
-            _ => None,
+            Sought::Id(_) | Sought::Part(_) => None,
         }
     })
 }

@@ -16,7 +16,7 @@ use serde_json::value::RawValue;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 use tidegate_core::ids::Name;
-use tidegate_core::protocol::{Answer, Command, Payload, Submit};
+use tidegate_core::protocol::{Answer, Command, Idempotency, Payload, Submit};
 use tidegate_core::time::Moment;
 use tidegate_store::{Found, Letter, Sought, StoreError};
 use tidegate_wire::Definition;
@@ -139,8 +139,8 @@ impl Shell {
         if !self.server.leads() {
             return newcomers.iter().for_each(|newcomer| self.letters.forget(newcomer.number));
         }
-        let keys = newcomers.iter().filter_map(|newcomer| newcomer.submit.idempotency.clone());
-        let sought = keys.map(Sought::Key).collect();
+        let keys = newcomers.iter().filter_map(|newcomer| newcomer.submit.idempotency.as_ref());
+        let sought = keys.map(|known| Sought::Key(known.key.clone())).collect();
         self.look_up(Lookups::Letters(newcomers), sought);
     }
 
@@ -179,6 +179,7 @@ fn input(content: &Content) -> Payload {
 
 fn newcomer(letter: &Letter, content: Content, input: Payload, made: Result<Prepared, String>) -> Newcomer {
     let Content { name, tags, priority, key, due, .. } = content;
+    let idempotency = key.map(|key| Idempotency::of(key, &name, &input));
     let (Prepared { what, tags: given }, flaw) = match made {
         Ok(prepared) => (prepared, None),
         Err(flaw) => (Prepared::job(&name, None, input), Some(flaw)),
@@ -186,6 +187,6 @@ fn newcomer(letter: &Letter, content: Content, input: Payload, made: Result<Prep
     // What the letter says wins.
     let tags = given.into_iter().chain(tags).collect::<BTreeMap<Name, Name>>().into_iter().collect();
     let due = due.map(|due| Moment(due.as_microsecond()));
-    let submit = Submit { id: letter.id, what, tags, priority, due, idempotency: key };
+    let submit = Submit { id: letter.id, what, tags, priority, due, idempotency };
     Newcomer { number: letter.number, submit, flaw }
 }

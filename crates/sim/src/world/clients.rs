@@ -180,7 +180,8 @@ impl World {
             order: Payload::new(format!("\"{}\"", spec.label)),
         };
         let due = kind.delayed.then(|| self.now + Span::millis(self.random.between(500, 5_000)));
-        let submit = Submit { id, what, tags: Vec::new(), priority, due, idempotency: Some(id_key(id)) };
+        let submit =
+            Submit { id, what, tags: Vec::new(), priority, due, idempotency: None }.under(id_key(id));
         self.ask(Command::Submit(submit), About::Job(spec));
     }
 
@@ -195,8 +196,8 @@ impl World {
         }
         let name = self.plan.flows[flow].name.clone();
         let what = Submission::Run { flow: name, key: None, inputs: Payload::new("{}") };
-        let submit =
-            Submit { id, what, tags: tags.clone(), priority: 0, due: None, idempotency: Some(id_key(id)) };
+        let submit = Submit { id, what, tags: tags.clone(), priority: 0, due: None, idempotency: None }
+            .under(id_key(id));
         self.ask(Command::Submit(submit), About::Run { flow, tags, id });
     }
 

@@ -124,13 +124,17 @@ impl World {
             tag.as_ref().and_then(|tag| tag.split_once(':')).map(|(tag, value)| (tag.into(), value.into()));
         let same = words.take("id").map(|other| self.speech.names.task(&other)).transpose()?;
         let taken = same.and_then(|task| self.core.root_id(task.node));
-        Ok(Submit {
+        let submit = Submit {
             id: taken.unwrap_or_else(|| self.speech.names.root(name)),
             what,
             tags: tag.into_iter().collect(),
             priority: priority.map_err(|_| "a priority is a number")?,
             due: due.map(|span| self.now + span),
-            idempotency: words.take("once").map(Name::from),
+            idempotency: None,
+        };
+        Ok(match words.take("once") {
+            Some(key) => submit.under(key),
+            None => submit,
         })
     }
 

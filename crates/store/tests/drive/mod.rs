@@ -147,7 +147,11 @@ impl Drive {
             tags: vec![("team".into(), Name::new(["a", "b"][how as usize % 2]))],
             priority: (how % 7) as i8 - 3,
             due: later,
-            idempotency: how.is_multiple_of(9).then(|| Name::new(format!("once {}", how % 4))),
+            idempotency: None,
+        };
+        let submit = match how.is_multiple_of(9) {
+            true => submit.under(format!("once {}", how % 4)),
+            false => submit,
         };
         self.apply(Command::Submit(submit));
     }
