@@ -75,16 +75,36 @@ pub struct Run {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub slots: Option<u32>,
     #[command(flatten)]
-    pub store: Store,
+    pub store: StoreFile,
     /// How to print the outputs.
     #[arg(short, long, value_enum, default_value_t = Output::Text)]
     pub output: Output,
 }
 
+/// For commands that work with files only. A URL is taken for what it is, so that it can be refused, and never shown.
 #[derive(Args, Clone, Debug)]
-pub struct Store {
+pub struct StoreFile {
     /// Where the state is kept.
-    #[arg(long = "store", value_name = "PATH", default_value = STORE)]
+    #[arg(long = "store", value_name = "PATH", default_value = STORE, value_parser = place)]
+    place: Place,
+}
+
+impl StoreFile {
+    /// `command` is who needs a file; `help` is what to do instead.
+    pub fn file(&self, command: &str, help: &str) -> Result<&Store, Failure> {
+        match &self.place {
+            Place::File(store) => Ok(store),
+            Place::Postgres(_) => {
+                let sentence = format!("`tidegate {command}` works with a store in a file");
+                Err(Failure::new("no-file", sentence).exit(Exit::Invalid).help(help))
+            }
+        }
+    }
+}
+
+/// A store in a file.
+#[derive(Clone, Debug)]
+pub struct Store {
     pub path: PathBuf,
 }
 
@@ -126,7 +146,7 @@ pub struct Why {
     /// enough.
     pub id: Option<String>,
     #[command(flatten)]
-    pub store: Store,
+    pub store: StoreFile,
 }
 
 #[derive(Args, Debug)]
@@ -166,7 +186,7 @@ pub struct Backup {
     #[arg(long)]
     pub force: bool,
     #[command(flatten)]
-    pub store: Store,
+    pub store: StoreFile,
 }
 
 fn span(text: &str) -> Result<Span, String> {

@@ -7,7 +7,8 @@ use std::path::Path;
 use tidegate_store::{BackupError, SqliteStore};
 
 pub fn backup(options: &args::Backup, quiet: bool) -> Result<Exit, Failure> {
-    let (path, file) = (options.store.existing()?, &options.file);
+    let store = options.store.file("backup", "back up a database with `pg_dump --schema=tidegate`")?;
+    let (path, file) = (store.existing()?, &options.file);
     SqliteStore::backup(path, file, options.force).map_err(|error| failure(&error, path, file))?;
     if !quiet {
         say(format!("{} copied to {}", path.display(), file.display()));

@@ -110,6 +110,7 @@ impl Failure {
         };
         // Nobody has to see who may enter, and how.
         let place = url.rsplit_once('@').map_or(url, |(_, place)| place);
+        let place = place.split_once('?').map_or(place, |(place, _)| place);
         failure.at(place)
     }
 

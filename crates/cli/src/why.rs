@@ -15,7 +15,8 @@ use tidegate_store::{Reads, SqliteReader, SqliteStore};
 const LISTED: usize = 50;
 
 pub fn why(options: &args::Why) -> Result<Exit, Failure> {
-    let path = options.store.existing()?;
+    let help = "a program explains what waits in its own store with `Tidegate::explain`";
+    let path = options.store.file("why", help)?.existing()?;
     let failed = |error| Failure::store(&error, path);
     let mut reader = SqliteStore::open_reader(path).map_err(failed)?;
     let loaded = reader.load().map_err(failed)?;

@@ -3,11 +3,16 @@
 //! Nothing is answered before the commit it belongs to, and nothing leaves before it, with one exception: where this
 //! process alone owns the store, functions that die with it may be handed over at once. While one commit is under way
 //! the next batch is already being applied; one commit is under way at a time.
+//!
+//! An entry has a bound in bytes, because every store has one: a batch takes commands in until they bring 8 MiB of
+//! payloads with them, and no command adds more than 16 MiB, except the list of a loop (64 MiB). So an entry has 24 MiB
+//! of payloads at most, and 72 MiB if a list comes last. A slice of a loop is no exception: it is rendered up to 8 MiB, and
+//! 1 MiB for the last of its items.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use tidegate_core::Core;
-use tidegate_core::protocol::{Answer, Command, Effect, Lease, Output, Write};
+use tidegate_core::protocol::{Answer, BATCH_BYTES, Command, Effect, Lease, Output, Write};
 use tidegate_core::time::Moment;
 use tidegate_store::Entry;
 
@@ -43,6 +48,8 @@ struct Batch {
     writes: Vec<Write>,
     letters: Vec<u64>,
     answers: Vec<(Ticket, Answer)>,
+    /// What the commands brought with them.
+    bytes: usize,
     effects: Vec<Effect>,
     /// Handed over before the commit.
     ahead: Vec<Lease>,
@@ -50,7 +57,14 @@ struct Batch {
 
 impl Batch {
     fn is_full(&self) -> bool {
-        self.answers.len() >= BATCH_COMMANDS || self.writes.len() >= BATCH_WRITES
+        self.is_full_with(0)
+    }
+
+    /// The same with so many more writes.
+    fn is_full_with(&self, writes: usize) -> bool {
+        self.answers.len() >= BATCH_COMMANDS
+            || self.writes.len() + writes >= BATCH_WRITES
+            || self.bytes >= BATCH_BYTES
     }
 
     fn is_empty(&self) -> bool {
@@ -173,11 +187,10 @@ impl Writer {
         if self.core.next_wake().is_some_and(|at| at <= now) {
             self.core.apply(Command::Wake, now);
         }
-        while self.next.answers.len() < BATCH_COMMANDS
-            && self.next.writes.len() + self.core.pending_writes() < BATCH_WRITES
-        {
+        while !self.next.is_full_with(self.core.pending_writes()) {
             let Some(queued) = self.urgent.pop_front().or_else(|| self.normal.pop_front()) else { break };
             let Queued { ticket, letter, command } = queued;
+            self.next.bytes += command.size();
             self.next.answers.push((ticket, self.core.apply(command, now)));
             self.next.letters.extend(letter);
         }
@@ -268,5 +281,35 @@ fn append<T>(all: &mut Vec<T>, mut more: Vec<T>) {
         *all = more;
     } else {
         all.append(&mut more);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tidegate_core::ids::RunId;
+    use tidegate_core::protocol::{Payload, Submission, Submit};
+
+    fn submit(id: u128, bytes: usize) -> Command {
+        let order = Payload::new(vec![b'1'; bytes]);
+        let what = Submission::Job { action: "mail".into(), key: None, order };
+        let (tags, priority, due, idempotency) = (Vec::new(), 0, None, None);
+        Command::Submit(Submit { id: RunId(id), what, tags, priority, due, idempotency })
+    }
+
+    #[test]
+    fn a_batch_takes_no_more_in_once_it_has_its_bytes() {
+        let mut writer = Writer::new(Core::new(1), 1, 0);
+        let sizes = [1, BATCH_BYTES - 2, 1, 1, 2 * BATCH_BYTES, 1];
+        for (id, bytes) in sizes.into_iter().enumerate() {
+            assert!(writer.push(id as u64, None, submit(id as u128, bytes)));
+        }
+        let mut answered = Vec::new();
+        while let (Some(_), _) = writer.step(Moment(0)) {
+            writer.step(Moment(0));
+            answered.push(writer.committed().answers.len());
+        }
+        assert_eq!(answered, [3, 2, 1]);
+        assert!(writer.is_done());
     }
 }

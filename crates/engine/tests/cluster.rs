@@ -6,7 +6,9 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 use support::{attempt, engine, join, node_of, server, submit, succeeded, worker};
 use tidegate_core::ids::{RunId, TaskId};
-use tidegate_core::protocol::{Answer, Command, Heartbeat};
+use tidegate_core::protocol::{
+    Answer, Command, Heartbeat, LARGEST_PAYLOAD, Payload, Refusal, Submission, Submit,
+};
 use tidegate_core::state::State;
 use tidegate_core::time::{Moment, Span};
 use tidegate_engine::events::{Position, Subscription};
@@ -148,6 +150,29 @@ async fn a_leader_that_was_deposed_takes_nobodys_workers_along() {
     let lease = delivered.expect("the worker is reached where it is");
     second.report(vec![succeeded(lease)]);
     assert_eq!(first.result(RunId(1)).await.unwrap().unwrap().state, State::Succeeded);
+}
+
+/// A job with an order of so many bytes.
+fn sized(id: u128, bytes: usize) -> Submit {
+    let order = Payload::new(vec![b'1'; bytes]);
+    Submit { what: Submission::Job { action: "mail".into(), key: None, order }, ..submit(id) }
+}
+
+#[tokio::test]
+async fn what_no_message_can_hold_is_refused_and_everything_else_goes_on() {
+    let store = MemoryStore::new();
+    let (first, second) = two(&store).await;
+    let too_large = [sized(1, 90 << 20)];
+    let too_many = (2..8).map(|id| sized(id, LARGEST_PAYLOAD));
+    for errand in [too_large.to_vec(), too_many.collect()] {
+        let count = errand.len();
+        let answers = second.submit_new(errand).await.unwrap();
+        let is_refused = |answer: &Answer| matches!(answer, Answer::Refused(Refusal::TooLarge { .. }));
+        assert!(answers.len() == count && answers.iter().all(is_refused), "{answers:?}");
+    }
+    assert_eq!(first.find(RunId(2)).await.unwrap(), None);
+    let answers = second.submit_new((8..12).map(|id| sized(id, LARGEST_PAYLOAD)).collect()).await.unwrap();
+    assert!(answers.iter().all(|answer| matches!(answer, Answer::Accepted { .. })), "{answers:?}");
 }
 
 #[tokio::test]

@@ -171,6 +171,17 @@ fn loops_give_their_list_and_then_their_items() {
 }
 
 #[test]
+fn of_large_items_only_the_first_are_rendered() {
+    let flow = flow("    with_items: [1]\n    run: [echo, \"{{ item }}\"]");
+    let item = json!("x".repeat(1_000_000));
+    let items = |count| match evaluate_items(&flow, 1, &scope(), 0, &vec![item.clone(); count]) {
+        Evaluation::Items(orders) => orders.len(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!([items(1), items(9), items(20)], [1, 9, 9], "until there are 8 MiB");
+}
+
+#[test]
 fn a_literal_list_keeps_its_types() {
     let Evaluation::List { items, count: 3 } =
         step("    with_items: [1, two, \"{{ inputs.rows }}\"]\n    run: [echo]")

@@ -170,8 +170,8 @@ pub trait Reads: Send {
     /// The ended items of a loop `from..to`, in index order; items without a row are left out.
     fn ended_items(&mut self, step: NodeId, from: u32, to: u32) -> Result<Vec<(u32, Ended)>, StoreError>;
 
-    /// The entries after `after`, oldest first, at most `most`; nothing if some of them are not kept any more
-    /// ([`KEPT_ENTRIES`] always are).
+    /// The entries after `after`, oldest first, at most `most` and fewer if they are large; nothing if some of them are
+    /// not kept any more ([`KEPT_ENTRIES`] always are).
     fn entries(&mut self, after: u64, most: usize) -> Result<Option<Vec<Arc<Entry>>>, StoreError>;
 
     /// The sequence number of the last entry; 0 if there was none.

@@ -36,10 +36,15 @@ impl Evaluate for Evaluator {
                     Some(progress) => progress,
                     None => begin(asked, node, step, store)?,
                 };
+                let before = progress.list.clone();
                 let Some(items) = progress.list.read(from, to) else {
                     return Ok(Evaluation::Failed { error: format!("the list has no items {from} to {to}") });
                 };
                 let evaluation = progress.items.evaluate(&asked.flow, step, from, &items);
+                if !matches!(&evaluation, Evaluation::Items(rendered) if rendered.len() == items.len()) {
+                    // The rest of them is asked for next.
+                    progress.list = before;
+                }
                 self.loops.put(progress);
                 evaluation
             }

@@ -15,14 +15,14 @@ use std::pin::Pin;
 use std::time::{Duration, SystemTime};
 use tidegate_core::ids::{Name, RunId};
 use tidegate_core::model::PRIORITIES;
-use tidegate_core::protocol::{self, Answer, Idempotency, Payload};
+use tidegate_core::protocol::{self, Answer, BATCH_BYTES, Idempotency, Payload, check_size};
 use tidegate_core::time::Moment;
 use tidegate_engine::{Definition, Engine, in_one_form};
 use tidegate_store::Post;
 use tokio_postgres::GenericClient;
 use uuid::Uuid;
 
-/// Submissions sent together: as many as the engine commits at once.
+/// Submissions sent together, if they are not large: as many as the engine commits at once.
 const TOGETHER: usize = 1_000;
 /// A thousand years: longer than anybody waits, and short enough to be written down as a date.
 const LONGEST_DELAY: Duration = Duration::from_secs(1_000 * 365 * 86_400);
@@ -102,6 +102,7 @@ impl Submit {
             reason: format!("the input cannot be written as JSON: {error}"),
         };
         let input = input.map_err(wrong)?;
+        check_size(input.len())?;
         let due = match due {
             Due::Now => None,
             Due::At(time) => Some(time),
@@ -146,6 +147,8 @@ impl Submit {
             return Err(Error::Priority(priority));
         }
         let input = input.map_err(|error| wrong(format!("the input cannot be written as JSON: {error}")))?;
+        // Before anything is made of it.
+        check_size(input.len())?;
         // What is compared with what else comes under its key is written in one form.
         let input = if key.is_some() { in_one_form(&input) } else { input };
         let input = Payload::new(input);
@@ -158,7 +161,9 @@ impl Submit {
             }
         }
         let id = RunId(Uuid::now_v7().as_u128());
-        Ok(protocol::Submit { id, what: prepared.what, tags, priority, due, idempotency })
+        let submit = protocol::Submit { id, what: prepared.what, tags, priority, due, idempotency };
+        check_size(submit.size())?;
+        Ok(submit)
     }
 }
 
@@ -180,9 +185,12 @@ pub(crate) async fn submit_many(
     let mut known = BTreeMap::new();
     let mut runs = Vec::new();
     while submits.peek().is_some() {
-        let mut together = Vec::new();
-        for submit in submits.by_ref().take(TOGETHER) {
-            together.push(submit.prepare(&mut known).await);
+        let (mut together, mut bytes) = (Vec::new(), 0);
+        while together.len() < TOGETHER && bytes < BATCH_BYTES {
+            let Some(submit) = submits.next() else { break };
+            let submit = submit.prepare(&mut known).await;
+            bytes += submit.as_ref().map_or(0, protocol::Submit::size);
+            together.push(submit);
         }
         submit_together(tide, together, &mut runs).await;
     }

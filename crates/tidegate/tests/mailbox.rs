@@ -6,8 +6,8 @@ use serde_json::json;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
-use support::{database, drop_database, within};
-use tidegate::{Error, RunId, State, Tidegate};
+use support::{accepted, database, drop_database, within};
+use tidegate::{Error, State, Tidegate};
 use tokio_postgres::NoTls;
 
 #[tokio::test]
@@ -47,16 +47,6 @@ async fn what_is_submitted_in_a_transaction_is_there_if_the_transaction_is() {
     within(working.stop()).await.unwrap();
     within(tide.close()).await;
     drop_database(database).await;
-}
-
-/// Letters are taken in soon, and nobody is told when.
-async fn accepted(tide: &Tidegate, id: RunId) -> tidegate::Run {
-    loop {
-        match tide.run(id).await {
-            Ok(run) => return run,
-            Err(_) => tokio::task::yield_now().await,
-        }
-    }
 }
 
 #[tokio::test]

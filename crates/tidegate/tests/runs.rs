@@ -237,7 +237,9 @@ async fn after_the_end_nobody_waits_for_ever() {
 async fn a_key_means_what_was_asked_for_and_not_what_definitions_made_of_it() {
     let tide = Tidegate::open("memory:").await.unwrap();
     let flow = |default: u32| {
-        format!("flow: report\ninputs: {{ days: {{ default: {default} }} }}\nsteps: {{ a: {{ action: print }} }}\n")
+        format!(
+            "flow: report\ninputs: {{ days: {{ default: {default} }} }}\nsteps: {{ a: {{ action: print }} }}\n"
+        )
     };
     tide.flow(&flow(1)).unwrap();
     let submit = || tide.submit("report", &serde_json::json!({})).key("daily");

@@ -205,8 +205,9 @@ impl Shell {
         self.send(ToEngine::Leave);
     }
 
+    /// However it ran, it ends here, within the bounds of what can be reported.
     fn ended(&mut self, lease: Lease, outcome: Outcome) {
-        let actions = self.attempts.ended(lease, outcome, clock::now());
+        let actions = self.attempts.ended(lease, outcome.within_bounds(), clock::now());
         self.perform(actions);
         if !self.aborting.is_empty() {
             self.tell_who_waits_for_aborts();

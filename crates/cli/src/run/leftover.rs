@@ -21,12 +21,11 @@ pub struct OpenRun {
 impl OpenRun {
     /// The newest that is open in the store, or that is of the flow in the file. Looked for before anything works on
     /// the store: it might have ended otherwise by the time it is found.
-    pub fn newest(file: Option<&Path>, options: &args::Run) -> Result<OpenRun, Failure> {
+    pub fn newest(file: Option<&Path>, options: &args::Run, path: &Path) -> Result<OpenRun, Failure> {
         let wanted = match file {
             Some(file) => Some(choose(&document(file)?.flows, file, options)?.name.clone()),
             None => None,
         };
-        let path = &options.store.path;
         if !path.is_file() {
             return Err(nothing(wanted.as_ref(), path));
         }

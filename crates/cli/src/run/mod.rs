@@ -43,17 +43,17 @@ use view::View;
 use watch::{Watch, Watched};
 
 pub async fn run(options: args::Run, quiet: bool) -> Result<Exit, Failure> {
+    let store = options.store.file("run", "name one with --store PATH")?;
     let target = match &options.file {
         Some(file) if !options.resume => Target::New(Box::new(Prepared::read(file, &options)?)),
-        file => Target::Left(Box::new(OpenRun::newest(file.as_deref(), &options)?)),
+        file => Target::Left(Box::new(OpenRun::newest(file.as_deref(), &options, &store.path)?)),
     };
     let mut interrupts = Interrupts::listen()?;
-    let store = options.store.path.as_path();
     let backlog = Arc::new(Backlog::default());
-    let mut local = Local::open(store, options.slots, backlog.clone()).await?;
+    let mut local = Local::open(&store.path, options.slots, backlog.clone()).await?;
     let entries = local.tide.engine().subscribe();
     let begun = tokio::select! {
-        begun = begin(target, &mut local, &options, quiet) => begun?,
+        begun = begin(target, &mut local, &options, store, quiet) => begun?,
         () = interrupts.next() => return Ok(Exit::Interrupted),
     };
     let OpenRun { id, flow, view } = begun;
@@ -62,10 +62,10 @@ pub async fn run(options: args::Run, quiet: bool) -> Result<Exit, Failure> {
     let show = Show::choose(quiet, &flow, id);
     let (told, outage) = (Default::default(), local.tide.engine().outage());
     let (behind, end_unheard) = (false, false);
-    let watch =
-        Watch { view, show, entries, backlog, store: &options.store, told, outage, behind, end_unheard };
+    let watch = Watch { view, show, entries, backlog, store, told, outage, behind, end_unheard };
     let watched = watch.until_ended(&mut local, &mut interrupts).await?;
-    let ended = local.reader.ended(TaskId::node(node)).map_err(|error| Failure::store(&error, store))?;
+    let ended =
+        local.reader.ended(TaskId::node(node)).map_err(|error| Failure::store(&error, &store.path))?;
     // Others' work is handed back now; who cannot wait for that interrupts again.
     tokio::select! {
         () = local.shut_down() => {}
@@ -92,15 +92,16 @@ async fn begin(
     target: Target,
     local: &mut Local,
     options: &args::Run,
+    store: &args::Store,
     quiet: bool,
 ) -> Result<OpenRun, Failure> {
-    let path = &options.store.path;
+    let path = &store.path;
     let snapshot = local.reader.load().map_err(|error| Failure::store(&error, path))?.snapshot;
     let mut others: Vec<RunId> = leftover::open_runs(&snapshot).map(|(id, _, _)| id).collect();
     if let Target::Left(left) = &target {
         others.retain(|id| *id != left.id);
     }
-    let resume = options.store.resume();
+    let resume = store.resume();
     if !quiet && !others.is_empty() {
         say(format!("note: {} not finished; `{resume}` finishes the newest", unfinished(&others)));
     }

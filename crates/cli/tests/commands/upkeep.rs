@@ -89,6 +89,39 @@ fn what_cannot_be_pruned_is_said() {
 }
 
 #[test]
+fn a_database_is_not_taken_for_a_file_and_nobody_sees_who_may_enter() {
+    let mut test = Test::new().file("quick.yaml", FLOW);
+    let mut said = String::new();
+    for url in
+        ["postgres://me:secret@127.0.0.1:1/none", "postgresql://127.0.0.1:1/none?user=me&password=secret"]
+    {
+        for args in [&["run", "quick.yaml"][..], &["run", "--resume"], &["why"], &["backup", "copy.db"]] {
+            test = test.args(args.iter().copied().chain(["--store", url])).status(2);
+            said += &test.run().stderr;
+        }
+        test = test.args(["prune", "--older-than", "30d", "--store", url]).status(5);
+        said += &test.run().stderr;
+    }
+    golden("not-a-file", &said);
+    assert!(!said.contains("secret"), "{said}");
+    let left: Vec<_> =
+        std::fs::read_dir(test.directory()).unwrap().map(|file| file.unwrap().file_name()).collect();
+    assert_eq!(left, ["quick.yaml"]);
+}
+
+#[test]
+fn a_file_may_be_named_as_programs_name_it() {
+    let test =
+        Test::new().file("quick.yaml", FLOW).args(["run", "quick.yaml", "-q", "--store", "sqlite:here.db"]);
+    test.run();
+    assert!(test.path("here.db").is_file());
+    let test = test.args(["why", "--store", "sqlite:here.db"]);
+    assert_eq!(test.run().stderr, "nothing waits\n");
+    let test = test.args(["backup", "copy.db", "--store", "sqlite:here.db"]);
+    assert_eq!(test.run().stderr, "here.db copied to copy.db\n");
+}
+
+#[test]
 fn a_store_under_a_run_is_copied_and_counted_but_not_pruned() {
     let flow = "flow: held\nsteps: { one: { run: [cat, gate] } }\n";
     let test = Test::new().file("held.yaml", flow).args(["run", "held.yaml"]);

@@ -30,7 +30,8 @@ impl Core {
                     return Err(Refusal::NotAsked);
                 }
                 match evaluation {
-                    Evaluation::Items(items) if items.len() as u32 == to - from => {
+                    // Of large items only the first are rendered, and the others are asked for again.
+                    Evaluation::Items(items) if (1..=to - from).contains(&(items.len() as u32)) => {
                         self.items_evaluated(step, from, items, now);
                     }
                     other => self.items_not_rendered(step, other, now),
@@ -132,9 +133,10 @@ mod tests {
     }
 
     #[test]
-    fn a_slice_that_is_not_whole_ends_the_loop() {
+    fn a_slice_of_nothing_or_too_much_ends_the_loop() {
         let wrong = [
-            (Evaluation::Items(vec![Ok(rendered(None))]), "its items cannot be rendered: Items"),
+            (Evaluation::Items(Vec::new()), "its items cannot be rendered: Items"),
+            (Evaluation::Items(vec![Ok(rendered(None)); 3]), "its items cannot be rendered: Items"),
             (Evaluation::Skipped, "its items cannot be rendered: Skipped"),
             (Evaluation::Failed { error: "no such name".to_owned() }, "no such name"),
         ];
@@ -153,6 +155,25 @@ mod tests {
             assert!(error.is_some_and(|error| error.starts_with(said)), "{said}");
             assert_eq!(kit.refused(evaluated(question, evaluation)), Refusal::NotAsked);
         }
+    }
+
+    #[test]
+    fn the_rest_of_a_slice_is_asked_for_again() {
+        let mut kit = Kit::new(1);
+        kit.declare(vec![flow("one", vec![looping("a", None, OnFailure::STOP)])], Vec::new(), None);
+        let run = kit.run("one");
+        kit.answer_step(run, 0, Evaluation::List { items: Payload::new("[1, 2, 3]"), count: 3 });
+        let step = run.step(0);
+        for from in 0..3 {
+            let question = Question::Items { step, from, to: 3 };
+            let first = Evaluation::Items(vec![Ok(rendered(None))]);
+            assert_eq!(kit.apply(evaluated(question, first)), Answer::Done);
+        }
+        for index in 0..3 {
+            assert_eq!(kit.ended(step), None, "{index} has not ended");
+            kit.succeed(TaskId::item(step, index));
+        }
+        assert_eq!(kit.ended(step), Some((State::Succeeded, None)));
     }
 
     #[test]

@@ -20,7 +20,7 @@ impl Core {
         if let Some(slots) = finish.offer {
             self.set_slots(&finish.worker, slots, now);
         }
-        match (finish.outcome, stop) {
+        match (finish.outcome.within_bounds(), stop) {
             // A finish that arrives before the stop is confirmed wins.
             (Outcome::Succeeded(output), _) => {
                 let tally = self.tally(task);
@@ -85,7 +85,9 @@ impl Core {
 mod tests {
     use crate::admission::SlotCounts;
     use crate::ids::{Epoch, NodeId, TaskId};
-    use crate::protocol::{Answer, Command, Finish, Lease, Outcome, Payload, Refusal, Write};
+    use crate::protocol::{
+        Answer, Command, Finish, LARGEST_PAYLOAD, Lease, Outcome, Payload, Refusal, Write,
+    };
     use crate::state::State;
     use crate::testkit::{Kit, WORKER};
     use crate::time::Span;
@@ -155,6 +157,16 @@ mod tests {
         let kept =
             |write: &Write| matches!(write, Write::Ended { output: Some(output), .. } if *output == said);
         assert!(kit.writes.iter().any(kept), "{:?}", kit.writes);
+    }
+
+    #[test]
+    fn an_output_that_is_too_large_is_a_failure_whoever_reports_it() {
+        let mut kit = Kit::new(1);
+        let job = TaskId::node(kit.job("work"));
+        let large = Payload::new(vec![b'1'; LARGEST_PAYLOAD + 1]);
+        kit.finish(kit.lease(job), Outcome::Succeeded(large));
+        let error = "its output: it is too large, it has 16.1 MiB and 16 MiB are allowed";
+        assert_eq!(kit.ended(job.node), Some((State::Failed, Some(error.to_owned()))));
     }
 
     #[test]

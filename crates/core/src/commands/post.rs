@@ -2,7 +2,9 @@
 //! that ended `refused`, with the reason.
 
 use crate::core::Core;
-use crate::protocol::{Answer, Body, JobBody, Life, NodeRow, RunBody, Submission, Submit, Write};
+use crate::protocol::{
+    Answer, Body, JobBody, Life, NodeRow, RunBody, Submission, Submit, Write, check_size, cut,
+};
 use crate::state::State;
 use crate::time::Moment;
 
@@ -18,13 +20,15 @@ impl Core {
                 Err(refusal) => refusal.to_string(),
             },
         };
-        self.add_refused(submit, reason, now);
+        self.add_refused(submit, cut(reason), now);
         Answer::Done
     }
 
-    /// Its key stays free: whoever posts again what was refused means it.
+    /// Its key stays free: whoever posts again what was refused means it. Of what is too large only the name is kept.
     fn add_refused(&mut self, submit: Submit, reason: String, now: Moment) {
-        let Submit { id, what, tags, priority, .. } = submit;
+        let fits = check_size(submit.size()).is_ok();
+        let Submit { id, what, mut tags, priority, .. } = submit;
+        tags.retain(|_| fits);
         let (body, payload) = match what {
             Submission::Job { action, key, order } => {
                 (Body::Job(JobBody { id, action, key, tags, start_by: None, idempotency: None }), order)
@@ -37,7 +41,7 @@ impl Core {
         };
         let node = self.take_numbers(0);
         let life = Life { ended: Some(now), error: Some(reason), ..Life::new(State::Refused) };
-        let (root, accepted, payload) = (node.0, now, Some(payload));
+        let (root, accepted, payload) = (node.0, now, Some(payload).filter(|_| fits));
         self.write(Write::NodeAdded(Box::new(NodeRow {
             node,
             parent: None,
@@ -53,7 +57,10 @@ impl Core {
 
 #[cfg(test)]
 mod tests {
-    use crate::protocol::{Answer, Body, Command, NodeRow, Submit, Write};
+    use crate::protocol::{
+        Answer, Body, Command, JobBody, LARGEST_PAYLOAD, LONGEST_ERROR, NodeRow, Payload, RunBody,
+        Submission, Submit, Write,
+    };
     use crate::state::State;
     use crate::testkit::{Kit, job, run};
 
@@ -91,5 +98,29 @@ mod tests {
         assert_eq!(refused(&kit).life.error.as_deref(), Some("`count` is not a number"));
         let submit = kit.submit(job("work")).under("once");
         assert!(matches!(kit.apply(post(submit, None)), Answer::Accepted { again: false, .. }));
+    }
+
+    #[test]
+    fn of_what_is_too_large_only_the_reason_is_kept() {
+        let mut kit = Kit::new(1);
+        let large = || Payload::new(vec![b'1'; LARGEST_PAYLOAD]);
+        let submit =
+            |kit: &mut Kit, what| Submit { tags: vec![("a".into(), "b".into())], ..kit.submit(what) };
+        let job = submit(&mut kit, Submission::Job { action: "work".into(), key: None, order: large() });
+        let run = submit(&mut kit, Submission::Run { flow: "one".into(), key: None, inputs: large() });
+        let too_large = "it is too large, it has 16.1 MiB and 16 MiB are allowed";
+        let long = "x".repeat(2 * LONGEST_ERROR);
+        for (submit, flaw, reason) in [(job, None, too_large), (run, Some(&*long), &long[..LONGEST_ERROR])] {
+            assert_eq!(kit.apply(post(submit, flaw)), Answer::Done);
+            let row = refused(&kit);
+            assert!(row.life.error.as_ref().is_some_and(|error| error.starts_with(reason)));
+            assert!(row.life.error.as_ref().is_some_and(|error| error.len() < reason.len() + 4));
+            assert_eq!(row.payload, None);
+            let (Body::Job(JobBody { tags, .. }) | Body::Run(RunBody { tags, .. })) = &row.body else {
+                panic!("{:?}", row.body)
+            };
+            assert_eq!(*tags, []);
+        }
+        assert!(kit.core.is_idle());
     }
 }

@@ -12,7 +12,7 @@ use crate::nodes::{Job, Node, Run, RunState, Work, WorkState};
 use crate::progress::resident;
 use crate::protocol::{
     Answer, Body, Idempotency, JobBody, Life, NodeRow, Payload, Refusal, RunBody, Submission, Submit, Tally,
-    Write,
+    Write, check_size,
 };
 use crate::state::State;
 use crate::time::Moment;
@@ -34,6 +34,7 @@ enum Origin {
 impl Core {
     pub(crate) fn submit(&mut self, submit: Submit, now: Moment) -> Result<Answer, Refusal> {
         names::of_submission(&submit)?;
+        check_size(submit.size())?;
         if let Some(known) = self.known_key(submit.idempotency.as_ref())? {
             return Ok(Answer::Accepted { node: known, again: true });
         }
@@ -286,7 +287,7 @@ impl Idempotency {
 mod tests {
     use crate::ids::TaskId;
     use crate::model::{Action, ActionPolicy, Each, RatePolicy, WhenBusy, WhenExhausted};
-    use crate::protocol::{Answer, Command, Payload, Refusal, Submission, Submit};
+    use crate::protocol::{Answer, Command, LARGEST_PAYLOAD, Payload, Refusal, Submission, Submit};
     use crate::state::State;
     use crate::testkit::{Kit, action, flow, job, limits, run, step};
     use crate::time::Span;
@@ -305,12 +306,17 @@ mod tests {
         full.policy.line.max_length = 0;
         kit.declare(Vec::new(), vec![lost, wide, rejects("other"), full], Some(limits(&[("db", 2)])));
         kit.job("other");
+        let large = || {
+            let order = Payload::new(vec![b'1'; LARGEST_PAYLOAD + 1]);
+            Submission::Job { action: "work".into(), key: None, order }
+        };
         let cases = [
             (run("nothing"), Refusal::UnknownFlow("nothing".into())),
             (job("lost"), Refusal::UnknownPool("nowhere".into())),
             (job("wide"), Refusal::TooWide { limit: "pool:db".to_owned(), units: 3, capacity: 2 }),
             (job("other"), Refusal::Busy { limit: "action:other".to_owned() }),
             (job("keyed"), Refusal::LineFull { action: "keyed".into(), max_length: 0 }),
+            (large(), Refusal::TooLarge { size: LARGEST_PAYLOAD + 1, most: LARGEST_PAYLOAD }),
         ];
         for (what, refusal) in cases {
             let submit = kit.submit(what);

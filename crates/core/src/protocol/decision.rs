@@ -1,5 +1,6 @@
 //! What comes out of the core.
 
+use super::size::Readable;
 use super::{Lease, Payload, Question, Renewal, Write};
 use crate::ids::{Name, NodeId};
 use crate::time::{Moment, Span};
@@ -59,6 +60,8 @@ pub enum Refusal {
     NoName,
     #[error("action `{action}` is invalid: {what}")]
     BadAction { action: Name, what: String },
+    #[error("it is too large, it has {} and {} are allowed", Readable(*size), Readable(*most))]
+    TooLarge { size: usize, most: usize },
 }
 
 /// What the shell does after the commit.

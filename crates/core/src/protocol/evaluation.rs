@@ -98,7 +98,7 @@ pub enum Evaluation {
     Order(Rendered),
     /// A loop: the whole list, kept once; its items are rendered slice by slice.
     List { items: Payload, count: u32 },
-    /// A slice of a loop, in index order.
+    /// A slice of a loop, in index order: at least the first item, and of large ones not all.
     Items(Vec<Result<Rendered, String>>),
     /// A sub-flow: its inputs, checked against their types, with its rendered tags and key.
     SubFlow { inputs: Payload },

@@ -6,6 +6,7 @@
 mod command;
 mod decision;
 mod evaluation;
+mod size;
 mod snapshot;
 mod worker;
 mod write;
@@ -15,6 +16,8 @@ pub use command::{
 };
 pub use decision::{Answer, Effect, Output, Refusal};
 pub use evaluation::{Evaluation, Payload, Question, Rendered};
+pub(crate) use size::cut;
+pub use size::{BATCH_BYTES, LARGEST_PAYLOAD, LONGEST_ERROR, check_size, size_of_item};
 pub use snapshot::Snapshot;
 pub use worker::{Attempt, Heartbeat, Lease, Outcome, Renewal};
 pub use write::{

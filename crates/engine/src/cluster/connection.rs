@@ -4,7 +4,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::io;
 use std::time::Duration;
-use tidegate_wire::{frame, take_frame};
+use tidegate_core::protocol::Command;
+use tidegate_wire::{FrameError, frame, take_frame};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::mpsc;
@@ -14,12 +15,20 @@ pub(super) const SILENCE: Duration = Duration::from_secs(3);
 /// How often a server that forwards says what time it is.
 pub(super) const PING_EVERY: Duration = Duration::from_millis(200);
 /// Commands that can wait, of one server, which are on their way to the one that leads or wait there for room. While there
-/// are so many, those who want to send more wait where they are.
+/// are so many, those who want to send more wait where they are. Large ones count as several, so that no server keeps more
+/// than 80 MiB of another, and what was sent last.
 pub(super) const OUTSTANDING: usize = 10_000;
+const LARGE: usize = 8 * 1_024;
 /// What is listened to of somebody who has not shown the token yet.
 const HELLO: usize = 1_024;
-/// Messages written at a time.
+/// Messages written at a time, and about how many bytes of them.
 const AT_ONCE: usize = 256;
+const BYTES_AT_ONCE: usize = 64 * 1_024;
+
+/// How many of those that may be outstanding these commands are.
+pub(super) fn weight(commands: &[Command]) -> usize {
+    commands.iter().map(|command| (command.size() / LARGE).max(1)).sum()
+}
 
 pub(super) struct Incoming {
     socket: OwnedReadHalf,
@@ -68,18 +77,34 @@ impl Incoming {
     }
 }
 
-/// Writes what comes until nobody can send any more, or the other side is gone.
+/// Writes what comes until nobody can send any more, or the other side is gone. `refuse` hears of a message that is too
+/// long, and of its length, and says whether that is settled: sent again, it would be as long.
 pub(super) async fn write_all<T: Serialize>(
     mut socket: OwnedWriteHalf,
     mut outbox: mpsc::UnboundedReceiver<T>,
+    refuse: impl Fn(&T, usize) -> bool,
 ) -> io::Result<()> {
     let (mut messages, mut bytes) = (Vec::with_capacity(AT_ONCE), Vec::new());
     while outbox.recv_many(&mut messages, AT_ONCE).await > 0 {
         for message in messages.drain(..) {
-            frame(&message, &mut bytes).map_err(io::Error::other)?;
+            match frame(&message, &mut bytes) {
+                Err(FrameError::TooLong(length)) if refuse(&message, length) => {}
+                framed => framed.map_err(io::Error::other)?,
+            }
+            if bytes.len() >= BYTES_AT_ONCE {
+                write(&mut socket, &mut bytes).await?;
+            }
         }
-        tokio::time::timeout(SILENCE, socket.write_all(&bytes)).await.map_err(io::Error::other)??;
-        bytes.clear();
+        write(&mut socket, &mut bytes).await?;
     }
     socket.shutdown().await
+}
+
+/// Piece by piece: the other side is gone if it takes nothing for long, and not if there is much to take.
+async fn write(socket: &mut OwnedWriteHalf, bytes: &mut Vec<u8>) -> io::Result<()> {
+    for piece in bytes.chunks(BYTES_AT_ONCE) {
+        tokio::time::timeout(SILENCE, socket.write_all(piece)).await.map_err(io::Error::other)??;
+    }
+    bytes.clear();
+    Ok(())
 }

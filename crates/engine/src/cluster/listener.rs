@@ -1,6 +1,6 @@
 //! The private port of a server: what others forward to it, while it leads.
 
-use super::connection::{Incoming, OUTSTANDING, SILENCE, write_all};
+use super::connection::{Incoming, OUTSTANDING, SILENCE, weight, write_all};
 use super::outbox::Outbox;
 use crate::shell::{Attachment, Delivery, Engine, EngineError, is_urgent};
 use std::collections::BTreeSet;
@@ -87,7 +87,8 @@ async fn serve(socket: TcpStream, engine: &Engine, token: &str) -> io::Result<()
     let mut incoming = incoming.trusted();
     let (outbox, messages) = Outbox::new(engine);
     outbox.send(Response::Welcome);
-    tokio::spawn(write_all(outgoing, messages));
+    // What is told fits: nothing larger was ever accepted.
+    tokio::spawn(write_all(outgoing, messages, |_, _| false));
     let guest = Guest::new(engine.clone(), outbox.clone());
     let listening = async {
         while guest.hear(incoming.next().await?).await.is_continue() {}
@@ -109,7 +110,7 @@ struct Guest {
     /// Commands that can wait do so here, in their order and beside everything else that is said: a flood of them must
     /// not keep a worker's heartbeats from being heard.
     line: mpsc::UnboundedSender<Errand>,
-    /// How many commands wait there.
+    /// How many commands wait there; large ones count as several.
     outstanding: Arc<AtomicUsize>,
 }
 
@@ -197,7 +198,7 @@ impl Guest {
             self.outbox.send(busy);
             return ControlFlow::Continue(());
         }
-        self.outstanding.fetch_add(errand.commands.len(), Ordering::AcqRel);
+        self.outstanding.fetch_add(weight(&errand.commands), Ordering::AcqRel);
         match self.line.send(errand) {
             Ok(()) => ControlFlow::Continue(()),
             Err(_) => ControlFlow::Break(()),
@@ -213,11 +214,11 @@ async fn hand_over(
     outstanding: Arc<AtomicUsize>,
 ) {
     while let Some(errand) = errands.recv().await {
-        let count = errand.commands.len();
+        let weight = weight(&errand.commands);
         if post(&engine, errand, &outbox).await.is_break() {
             return;
         }
-        outstanding.fetch_sub(count, Ordering::AcqRel);
+        outstanding.fetch_sub(weight, Ordering::AcqRel);
     }
 }
 

@@ -1,6 +1,6 @@
 //! The way from a server that follows to the one that leads.
 
-use super::connection::{Incoming, OUTSTANDING, PING_EVERY, write_all};
+use super::connection::{Incoming, OUTSTANDING, PING_EVERY, weight, write_all};
 use crate::shell::{Delivery, Engine, EngineError, ReplyTo, is_urgent};
 use std::collections::{BTreeMap, HashMap};
 use std::io;
@@ -8,9 +8,9 @@ use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tidegate_core::ids::Name;
-use tidegate_core::protocol::{Command, Finish, Join, Leave};
+use tidegate_core::protocol::{Answer, BATCH_BYTES, Command, Finish, Join, Leave, Refusal};
 use tidegate_store::{Contact, StoreError};
-use tidegate_wire::{Query, Request, Response, Trouble, VERSION};
+use tidegate_wire::{MOST_BYTES, Query, Request, Response, Trouble, VERSION};
 use tokio::net::TcpStream;
 use tokio::sync::{Notify, mpsc};
 
@@ -57,7 +57,7 @@ struct Open {
 
 struct Expected {
     reply: ReplyTo,
-    /// How many commands of those it is.
+    /// How many commands of those it is; large ones count as several.
     outstanding: usize,
 }
 
@@ -205,7 +205,7 @@ impl Upstream {
     }
 
     pub(crate) fn commands(&self, commands: Vec<Command>, again: bool, reply: ReplyTo) {
-        let outstanding = if is_urgent(&commands) { 0 } else { commands.len() };
+        let outstanding = if is_urgent(&commands) { 0 } else { weight(&commands) };
         self.ask(reply, outstanding, |id| Request::Commands { id, commands, again });
     }
 
@@ -215,7 +215,9 @@ impl Upstream {
 
     /// What is lost on the way is reported again.
     pub(crate) fn reports(&self, finished: Vec<Finish>) {
-        self.send(Request::Reports(finished));
+        for portion in portions(finished) {
+            self.send(Request::Reports(portion));
+        }
     }
 
     fn ask(&self, reply: ReplyTo, outstanding: usize, request: impl FnOnce(u64) -> Request) {
@@ -233,6 +235,21 @@ impl Upstream {
     }
 }
 
+/// Reports that go into one message each, in their order.
+fn portions(finished: Vec<Finish>) -> Vec<Vec<Finish>> {
+    let (mut portions, mut portion, mut bytes) = (Vec::new(), Vec::new(), 0);
+    for finish in finished {
+        bytes += finish.size();
+        portion.push(finish);
+        if bytes >= BATCH_BYTES {
+            portions.push(std::mem::take(&mut portion));
+            bytes = 0;
+        }
+    }
+    portions.extend(Some(portion).filter(|portion| !portion.is_empty()));
+    portions
+}
+
 async fn connect(
     address: &str,
     (outbox, messages): (mpsc::UnboundedSender<Request>, mpsc::UnboundedReceiver<Request>),
@@ -244,7 +261,9 @@ async fn connect(
     let socket = socket.map_err(io::Error::other)??;
     socket.set_nodelay(true)?;
     let (incoming, outgoing) = socket.into_split();
-    let writing = tokio::spawn(write_all(outgoing, messages));
+    let asking = waiting.clone();
+    let refuse = move |request: &Request, length| refuse(&asking, request, length);
+    let writing = tokio::spawn(write_all(outgoing, messages, refuse));
     let wanted = waiting.clone();
     // Once nobody wants the connection any more, the other side ends it for our silence.
     let pinging = tokio::spawn(async move {
@@ -262,6 +281,16 @@ async fn connect(
     pinging.abort();
     writing.abort();
     Ok(())
+}
+
+/// Commands that no message can hold are refused here. Who leads will never hear of them.
+fn refuse(waiting: &Waiting, request: &Request, length: usize) -> bool {
+    let Request::Commands { id, commands, .. } = request else { return false };
+    let refused = Answer::Refused(Refusal::TooLarge { size: length, most: MOST_BYTES });
+    if let Some(reply) = waiting.take(*id) {
+        reply.answers(Ok(vec![refused; commands.len()]));
+    }
+    true
 }
 
 fn ping(start: Instant) -> Request {
@@ -305,5 +334,28 @@ fn error(trouble: Trouble) -> EngineError {
     match trouble {
         Trouble::NotLeading | Trouble::Busy => EngineError::Unavailable,
         Trouble::Outage(why) => EngineError::Outage(StoreError::Unknown(why)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tidegate_core::ids::{Epoch, NodeId, TaskId};
+    use tidegate_core::protocol::{Lease, Outcome, Payload};
+
+    fn finish(number: u64, bytes: usize) -> Finish {
+        let lease = Lease { task: TaskId::node(NodeId(number)), epoch: Epoch { incarnation: 1, grant: 1 } };
+        let outcome = Outcome::Succeeded(Payload::new(vec![b'1'; bytes]));
+        Finish { worker: "worker".into(), lease, outcome, offer: None }
+    }
+
+    #[test]
+    fn reports_go_in_portions_and_in_their_order() {
+        let sizes = [1, BATCH_BYTES, 1, 1, 2 * BATCH_BYTES, 3];
+        let finished: Vec<Finish> = (0..).zip(sizes).map(|(number, bytes)| finish(number, bytes)).collect();
+        let portions = portions(finished.clone());
+        assert_eq!(portions.iter().map(Vec::len).collect::<Vec<_>>(), [2, 3, 1]);
+        assert!(portions.concat() == finished);
+        assert!(super::portions(Vec::new()).is_empty());
     }
 }

@@ -20,12 +20,10 @@ use render::OUTPUT;
 use serde_json::Value as Json;
 use std::sync::Arc;
 use tidegate_core::model::{Action, Flow, MAX_ITEMS, Step};
-use tidegate_core::protocol::{Evaluation, Payload, Rendered};
+use tidegate_core::protocol::{Evaluation, LARGEST_PAYLOAD, Payload, Rendered};
 
 /// Bytes of the list of one loop.
 const MAX_LIST: usize = 64 * 1024 * 1024;
-/// Bytes of the outputs of one run.
-const MAX_OUTPUTS: usize = 16 * 1024 * 1024;
 
 /// A step whose predecessors have ended: is it skipped, and if not, what is it to do?
 pub fn evaluate_step(flow: &Flow, step: usize, scope: &Scope) -> Evaluation {
@@ -33,7 +31,8 @@ pub fn evaluate_step(flow: &Flow, step: usize, scope: &Scope) -> Evaluation {
     answer(try_step(step, scope))
 }
 
-/// What the items from index `from` on are to do, in index order, or why that cannot be said.
+/// What the items from index `from` on are to do, in index order, or why that cannot be said. Of large items only the
+/// first.
 pub fn evaluate_items(flow: &Flow, step: usize, scope: &Scope, from: u32, items: &[Json]) -> Evaluation {
     Items::new(scope).evaluate(flow, step, from, items)
 }
@@ -49,8 +48,8 @@ pub fn evaluate_outputs(flow: &Flow, scope: &Scope) -> Evaluation {
     let renderer = Renderer::limited(scope.root(), OUTPUT);
     let outputs = renderer.template(template, "outputs").and_then(|outputs| {
         let bytes = outputs.to_string();
-        if bytes.len() > MAX_OUTPUTS {
-            return Err(format!("`outputs` is larger than {MAX_OUTPUTS} bytes"));
+        if bytes.len() > LARGEST_PAYLOAD {
+            return Err(format!("`outputs` is larger than {LARGEST_PAYLOAD} bytes"));
         }
         Ok(Evaluation::Outputs(Payload::new(bytes)))
     });

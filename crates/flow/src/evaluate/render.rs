@@ -7,9 +7,10 @@ use serde_json::Value as Json;
 use std::sync::Arc;
 use tidegate_core::ids::{LONGEST_NAME, Name};
 use tidegate_core::model::Template;
+use tidegate_core::protocol::LARGEST_PAYLOAD;
 
 pub(super) const ORDER: Limits = Limits { text: MAX_TEXT, value: MAX_TEXT };
-pub(super) const OUTPUT: Limits = Limits { text: 16 * MAX_TEXT, value: 16 * MAX_TEXT };
+pub(super) const OUTPUT: Limits = Limits { text: LARGEST_PAYLOAD, value: LARGEST_PAYLOAD };
 
 /// Variables, and how large what is made of them may become.
 pub(crate) struct Renderer {

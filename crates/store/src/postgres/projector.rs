@@ -8,7 +8,7 @@ use super::fault::Fault;
 use super::overlay::{Overlay, Wake};
 use super::project::project;
 use super::session::Session;
-use super::sql;
+use super::{ENTRIES_BYTES, sql};
 use crate::codec;
 use crate::contract::{KEPT_ENTRIES, StoreError};
 use crate::fold::Fold;
@@ -94,7 +94,7 @@ async fn look(client: &Client) -> Result<(u64, u64), Fault> {
 /// Gives how far that is: `position` itself if there is nothing to do.
 pub async fn advance(client: &Client, position: u64) -> Result<u64, Fault> {
     let (after, most) = (signed(position), STEP as i64);
-    let columns: super::Columns = &[(&after, Type::INT8), (&most, Type::INT8)];
+    let columns: super::Columns = &[(&after, Type::INT8), (&most, Type::INT8), (&ENTRIES_BYTES, Type::INT8)];
     let rows = client.query_typed(sql!("journal_tail"), columns).await?;
     let mut fold = Fold::default();
     fold.new.head.sequence = position;

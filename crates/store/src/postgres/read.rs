@@ -4,7 +4,7 @@ use super::columns::{Uuid, Word, node, payload, run_id, signed, small, string, t
 use super::fault::Fault;
 use super::overlay::{Overlay, RecentEnd};
 use super::session::{PATIENCE, Session};
-use super::{Columns, sql};
+use super::{Columns, ENTRIES_BYTES, sql};
 use crate::codec;
 use crate::contract::{Ended, Entry, Found, Sought, StoreError};
 use std::borrow::Cow;
@@ -197,7 +197,7 @@ pub fn entries(
 ) -> Result<Option<Vec<Arc<Entry>>>, StoreError> {
     let (after, limit) = (signed(after), i64::try_from(most).unwrap_or(i64::MAX));
     session.call(PATIENCE, async |client| {
-        let columns: Columns = &[(&after, Type::INT8), (&limit, Type::INT8)];
+        let columns: Columns = &[(&after, Type::INT8), (&limit, Type::INT8), (&ENTRIES_BYTES, Type::INT8)];
         let rows = client.query_typed(sql!("journal_list"), columns).await?;
         let mut entries = Vec::with_capacity(rows.len());
         for (expected, row) in (after + 1..).zip(&rows) {

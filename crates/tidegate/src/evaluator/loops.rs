@@ -46,6 +46,7 @@ impl Loops {
 }
 
 /// A JSON list that is read from its beginning to its end, item by item.
+#[derive(Clone)]
 pub(super) struct List {
     text: Payload,
     /// Where the next item, or what stands before it, begins.

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
-use tidegate::Tidegate;
+use tidegate::{Run, RunId, Tidegate};
 use tokio::sync::{Semaphore, mpsc};
 
 /// Long enough for a crowded machine; a test that passes never waits for it.
@@ -43,6 +43,16 @@ pub async fn database_by(route: Route) -> Arc<Database> {
 /// Drops it, which waits for the server too.
 pub async fn drop_database(database: Arc<Database>) {
     tokio::task::spawn_blocking(move || drop(database)).await.unwrap();
+}
+
+/// Letters are taken in soon, and nobody is told when.
+pub async fn accepted(tide: &Tidegate, id: RunId) -> Run {
+    loop {
+        match tide.run(id).await {
+            Ok(run) => return run,
+            Err(_) => tokio::task::yield_now().await,
+        }
+    }
 }
 
 /// Runs a test over every kind of store.
