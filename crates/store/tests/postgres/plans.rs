@@ -173,7 +173,10 @@ const HOT: &[Statement] = &[
     statement!("worker_remove", true, ["'worker 500'"]),
     statement!("declare_clear", true, ["'action'", "'action.500'", "0"]),
     statement!("declare_add", true, ["'action'", "'action.0'", "0", "'{}'"]),
-    statement!("prune_tree", true, ["(select array_agg(2000000 + n) from generate_series(1, 1000) as n)"]),
+    statement!("prune_below", true, ["(select array_agg(2000000 + n) from generate_series(1, 1000) as n)"]),
+    statement!("prune_ended_items", true, ["array[8]::bigint[]", "1000"], about 1_000),
+    statement!("prune_open_items", true, ["array[7]::bigint[]", "1000"], about 1_000),
+    statement!("prune_tasks", true, ["(select array_agg(2000000 + n) from generate_series(1, 1000) as n)"]),
 ];
 
 const OPENING: &str = "once, when a store is opened";
