@@ -6,7 +6,7 @@ use crate::out::say;
 use crate::time::now;
 use std::path::Path;
 use tidegate_core::time::{Moment, Span};
-use tidegate_store::{KEEP_AT_LEAST, PostgresHistory, SqliteStore, Store, StoreError};
+use tidegate_store::{KEEP_AT_LEAST, PostgresHistory, Pruned, SqliteStore, Store, StoreError};
 
 /// Rows deleted with one commit.
 const SLICE: u32 = 2_000;
@@ -51,13 +51,14 @@ fn in_database(url: &str, older_than: Span, dry_run: bool) -> Result<u64, StoreE
 
 fn delete(
     before: Moment,
-    mut prune: impl FnMut(Moment, u32) -> Result<u64, StoreError>,
+    mut prune: impl FnMut(Moment, u32) -> Result<Pruned, StoreError>,
 ) -> Result<u64, StoreError> {
     let mut gone = 0;
     loop {
-        match prune(before, SLICE)? {
-            0 => return Ok(gone),
-            slice => gone += slice,
+        let slice = prune(before, SLICE)?;
+        gone += slice.roots;
+        if slice.rows == 0 {
+            return Ok(gone);
         }
     }
 }

@@ -143,6 +143,15 @@ pub const KEYS_STAY: Span = Span::hours(24);
 /// after the end.
 pub const KEEP_AT_LEAST: Span = Span::seconds(60);
 
+/// What one call of [`Store::prune`] deleted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Pruned {
+    /// Roots of which nothing is left.
+    pub roots: u64,
+    /// Jobs, runs, steps and items.
+    pub rows: u64,
+}
+
 /// How a task ended, with its output.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Ended {
@@ -212,9 +221,10 @@ pub trait Store: Reads {
     fn set_aside(&mut self, letter: u64, why: &str) -> Result<(), StoreError>;
 
     /// Deletes roots that ended before `before`, with everything below them, those that ended first first; it stops
-    /// after the root with which it has deleted `most` rows. Gives how many roots went; ask again until none does.
-    /// Roots with an idempotency key stay at least [`KEYS_STAY`] after their end.
-    fn prune(&mut self, before: Moment, most: u32) -> Result<u64, StoreError>;
+    /// when it has deleted `most` rows, also in the middle of a root, and the next call goes on there. Ask again until no
+    /// row goes. Of a root its items go first, then its steps and sub-runs, deepest first, and itself last: until then it
+    /// is found, and how it ended can be asked. Roots with an idempotency key stay at least [`KEYS_STAY`] after their end.
+    fn prune(&mut self, before: Moment, most: u32) -> Result<Pruned, StoreError>;
 
     /// `wake` is called, from any thread, when a letter or a change of the lead may have come. Only a hint.
     fn listen(&mut self, _wake: Box<dyn Fn() + Send + Sync>) {}

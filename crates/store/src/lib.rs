@@ -12,7 +12,7 @@ mod words;
 
 pub use contract::{
     Commit, Contact, Ended, Entry, Found, KEEP_AT_LEAST, KEPT_ENTRIES, KEYS_STAY, Leader, Letter, Loaded,
-    Reads, Sought, Store, StoreError, Term,
+    Pruned, Reads, Sought, Store, StoreError, Term,
 };
 pub use memory::MemoryStore;
 pub use postgres::{Post, PostgresHistory, PostgresReader, PostgresStore};

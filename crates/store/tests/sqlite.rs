@@ -277,6 +277,6 @@ fn what_would_be_pruned_can_be_counted_by_others() {
     ledger.write((1..=3).map(old));
     let before = Moment(250);
     assert_eq!(SqliteStore::count_prunable(ledger.place.path(), before).unwrap(), 2);
-    assert_eq!(ledger.store.prune(before, 99).unwrap(), 2);
+    assert_eq!(ledger.store.prune(before, 99).unwrap().roots, 2);
     assert_eq!(SqliteStore::count_prunable(ledger.place.path(), before).unwrap(), 0);
 }

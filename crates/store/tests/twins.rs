@@ -101,7 +101,7 @@ impl Stores {
             for store in self.others() {
                 assert_eq!(store.prune(before, 7).unwrap(), gone);
             }
-            if gone == 0 {
+            if gone.rows == 0 {
                 return;
             }
         }

@@ -194,9 +194,10 @@ impl Tidegate {
         let before = now - Span::from(older_than).max(KEEP_AT_LEAST);
         let mut gone = 0;
         loop {
-            match self.engine().prune(before).await? {
-                0 => return Ok(gone),
-                slice => gone += slice,
+            let slice = self.engine().prune(before).await?;
+            gone += slice.roots;
+            if slice.rows == 0 {
+                return Ok(gone);
             }
         }
     }

@@ -35,7 +35,7 @@ use tidegate_core::ids::{Name, NodeId, RunId, TaskId};
 use tidegate_core::protocol::{Answer, Attempt, Command, Finish, Lease, Submit};
 use tidegate_core::time::Moment;
 use tidegate_core::{Core, Lost};
-use tidegate_store::{Contact, Entry, Store, StoreError};
+use tidegate_store::{Contact, Entry, Pruned, Store, StoreError};
 use tidegate_wire::{self as wire, Query, Reply};
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 
@@ -332,9 +332,9 @@ impl Engine {
         answer.await.map_err(|_| EngineError::Ended)?
     }
 
-    /// Deletes a little of what ended before `before`, whichever server leads, and gives how many roots went. Ask again
-    /// until none does.
-    pub async fn prune(&self, before: Moment) -> Result<u64, EngineError> {
+    /// Deletes a little of what ended before `before`, whichever server leads, and gives what went. Ask again until
+    /// no row does.
+    pub async fn prune(&self, before: Moment) -> Result<Pruned, EngineError> {
         let (reply, gone) = oneshot::channel();
         self.ask_for(Request::Prune { before, reply })?;
         gone.await.map_err(|_| EngineError::Ended)?

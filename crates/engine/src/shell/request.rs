@@ -6,6 +6,7 @@ use tidegate_core::Core;
 use tidegate_core::ids::{Name, RunId};
 use tidegate_core::protocol::{Answer, Command, Finish, Lease, Payload};
 use tidegate_core::time::Moment;
+use tidegate_store::Pruned;
 use tidegate_wire as wire;
 use tokio::sync::oneshot;
 
@@ -60,7 +61,7 @@ pub(super) enum Request {
     /// A slice of what ended before a time is to go.
     Prune {
         before: Moment,
-        reply: oneshot::Sender<Result<u64, EngineError>>,
+        reply: oneshot::Sender<Result<Pruned, EngineError>>,
     },
     /// Something may have come to the store.
     Hint,

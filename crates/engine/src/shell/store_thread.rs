@@ -6,7 +6,7 @@ use super::request::Errand;
 use crate::server::{Input, Output};
 use tidegate_core::ids::Name;
 use tidegate_core::time::Moment;
-use tidegate_store::{Contact, Found, Leader, Letter, Sought, Store, StoreError};
+use tidegate_store::{Contact, Found, Leader, Letter, Pruned, Sought, Store, StoreError};
 use tokio::sync::{mpsc, oneshot};
 
 pub(super) enum Job {
@@ -26,7 +26,7 @@ pub(super) enum Job {
         before: Moment,
         most: u32,
         /// Who wants to know how many went; otherwise it is upkeep.
-        asked: Option<oneshot::Sender<Result<u64, EngineError>>>,
+        asked: Option<oneshot::Sender<Result<Pruned, EngineError>>>,
     },
 }
 
@@ -36,7 +36,7 @@ pub(super) enum Done {
     Found(Result<Vec<Option<Found>>, StoreError>),
     Leader(Result<Option<Leader>, StoreError>),
     Letters(Result<Vec<Letter>, StoreError>),
-    Pruned(Result<u64, StoreError>),
+    Pruned(Result<Pruned, StoreError>),
 }
 
 /// Who waits for a look-up.

@@ -5,7 +5,7 @@ use super::store_thread::Job;
 use super::work::Shell;
 use std::time::{Duration, Instant};
 use tidegate_core::time::{Moment, Span};
-use tidegate_store::{KEEP_AT_LEAST, StoreError};
+use tidegate_store::{KEEP_AT_LEAST, Pruned, StoreError};
 use tokio::sync::oneshot;
 
 /// How often what is old is looked for, and how soon again while there is more.
@@ -43,15 +43,15 @@ impl Shell {
     }
 
     /// Somebody's wish: a slice, whoever leads.
-    pub(super) fn prune_for(&self, before: Moment, reply: oneshot::Sender<Result<u64, EngineError>>) {
+    pub(super) fn prune_for(&self, before: Moment, reply: oneshot::Sender<Result<Pruned, EngineError>>) {
         if self.server.outage().is_some() {
             return drop(reply.send(Err(self.unavailable())));
         }
         let _ = self.store_jobs.send(Job::Prune { before, most: SLICE, asked: Some(reply) });
     }
 
-    pub(super) fn pruned(&mut self, pruned: Result<u64, StoreError>) {
-        let pause = if matches!(pruned, Ok(count) if count > 0) { SOON } else { EVERY };
+    pub(super) fn pruned(&mut self, pruned: Result<Pruned, StoreError>) {
+        let pause = if matches!(pruned, Ok(pruned) if pruned.rows > 0) { SOON } else { EVERY };
         self.prune_at = Some(Instant::now() + pause);
     }
 }

@@ -7,7 +7,7 @@ use tidegate_core::ids::{Name, NodeId, TaskId};
 use tidegate_core::protocol::Payload;
 use tidegate_core::time::{Moment, Span};
 use tidegate_store::{
-    Commit, Contact, Ended, Entry, Found, Leader, Letter, Loaded, MemoryStore, Reads, Sought, Store,
+    Commit, Contact, Ended, Entry, Found, Leader, Letter, Loaded, MemoryStore, Pruned, Reads, Sought, Store,
     StoreError, Term,
 };
 
@@ -139,7 +139,7 @@ impl Store for Disk {
         self.check()?.set_aside(letter, why)
     }
 
-    fn prune(&mut self, before: Moment, most: u32) -> Result<u64, StoreError> {
+    fn prune(&mut self, before: Moment, most: u32) -> Result<Pruned, StoreError> {
         self.check()?.prune(before, most)
     }
 }

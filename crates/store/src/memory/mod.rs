@@ -12,7 +12,7 @@ mod tables;
 pub use tables::{Head, Item, Tables, Task};
 
 use crate::contract::{
-    Commit, Contact, Ended, Entry, Found, KEPT_ENTRIES, Leader, Letter, Loaded, Reads, Sought, Store,
+    Commit, Contact, Ended, Entry, Found, KEPT_ENTRIES, Leader, Letter, Loaded, Pruned, Reads, Sought, Store,
     StoreError, Term,
 };
 use mailbox::Mailbox;
@@ -199,7 +199,7 @@ impl Store for MemoryStore {
         Ok(())
     }
 
-    fn prune(&mut self, before: Moment, most: u32) -> Result<u64, StoreError> {
+    fn prune(&mut self, before: Moment, most: u32) -> Result<Pruned, StoreError> {
         let mut shared = self.shared();
         let clock = shared.clock;
         Ok(shared.tables.prune(before, most, clock))

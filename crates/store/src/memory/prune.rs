@@ -1,24 +1,24 @@
 //! History that nobody wants any more.
 
 use super::Tables;
-use crate::contract::KEYS_STAY;
+use crate::contract::{KEYS_STAY, Pruned};
 use crate::identity;
 use tidegate_core::ids::NodeId;
 use tidegate_core::time::Moment;
 
 impl Tables {
-    /// Deletes roots that ended before `before`, oldest end first, until `most` rows are gone; gives how many.
-    pub fn prune(&mut self, before: Moment, most: u32, clock: Moment) -> u64 {
-        let mut left = u64::from(most);
-        let mut gone = 0;
+    /// Deletes `most` rows of roots that ended before `before`, oldest end first.
+    pub fn prune(&mut self, before: Moment, most: u32, clock: Moment) -> Pruned {
+        let mut pruned = Pruned::default();
         for root in self.prunable(before, clock) {
+            let left = u64::from(most) - pruned.rows;
             if left == 0 {
                 break;
             }
-            left = left.saturating_sub(self.remove(root));
-            gone += 1;
+            pruned.rows += self.remove(root, left as usize) as u64;
+            pruned.roots += u64::from(!self.tasks.contains_key(&root));
         }
-        gone
+        pruned
     }
 
     fn prunable(&self, before: Moment, clock: Moment) -> Vec<NodeId> {
@@ -34,17 +34,27 @@ impl Tables {
         ends.into_iter().map(|(_, node)| node).collect()
     }
 
-    /// Removes a node and what is below it; gives the number of rows.
-    fn remove(&mut self, node: NodeId) -> u64 {
-        let below: Vec<NodeId> = self
-            .tasks
-            .values()
-            .filter(|task| task.row.parent == Some(node))
-            .map(|task| task.row.node)
-            .collect();
-        let items = self.items.len();
-        self.items.retain(|(step, _), _| *step != node);
-        let own = u64::from(self.tasks.remove(&node).is_some());
-        own + (items - self.items.len()) as u64 + below.into_iter().map(|node| self.remove(node)).sum::<u64>()
+    /// Removes items, then what is below a root, then itself, and stops after `most` rows; gives their number.
+    fn remove(&mut self, root: NodeId, most: usize) -> usize {
+        let nodes = self.tree(root);
+        let items_of = |&node: &NodeId| self.items.range((node, 0)..=(node, u32::MAX)).map(|(&item, _)| item);
+        let items: Vec<(NodeId, u32)> = nodes.iter().flat_map(items_of).take(most).collect();
+        let left = most - items.len();
+        let gone: Vec<NodeId> = nodes.into_iter().rev().take(left).collect();
+        items.iter().for_each(|item| drop(self.items.remove(item)));
+        gone.iter().for_each(|node| drop(self.tasks.remove(node)));
+        items.len() + gone.len()
+    }
+
+    /// A root and everything below it. What is below a node comes after it.
+    fn tree(&self, root: NodeId) -> Vec<NodeId> {
+        let mut nodes = vec![root];
+        let mut looked_at = 0;
+        while let Some(&node) = nodes.get(looked_at) {
+            let below = self.tasks.values().map(|task| &task.row).filter(|row| row.parent == Some(node));
+            nodes.extend(below.map(|row| row.node));
+            looked_at += 1;
+        }
+        nodes
     }
 }

@@ -13,7 +13,7 @@ use rustls::{ClientConfig, RootCertStore};
 use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_postgres::config::SslMode;
-use tokio_postgres::{AsyncMessage, Client, Config, Connection, Error, NoTls};
+use tokio_postgres::{AsyncMessage, CancelToken, Client, Config, Connection, Error, NoTls};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 /// What a connection says without being asked. Nothing else works unless this is read.
@@ -38,6 +38,14 @@ impl Route {
             _ => None,
         };
         Ok(Route { config, tls })
+    }
+
+    /// Asks the server to end what a session is at. It may have ended before; nobody says.
+    pub async fn cancel(&self, token: &CancelToken) -> Result<(), Error> {
+        match &self.tls {
+            Some(tls) => token.cancel_query(tls.clone()).await,
+            None => token.cancel_query(NoTls).await,
+        }
     }
 
     pub async fn connect(&self) -> Result<(Client, Messages), Error> {

@@ -3,7 +3,7 @@
 use super::connect::Route;
 use super::session::Session;
 use super::{migrations, prune};
-use crate::contract::StoreError;
+use crate::contract::{Pruned, StoreError};
 use tidegate_core::time::Moment;
 
 /// What has ended, in the database of a URL. Servers may be at work there all the while.
@@ -26,7 +26,7 @@ impl PostgresHistory {
     }
 
     /// As [`Store::prune`](crate::Store::prune).
-    pub fn prune(&mut self, before: Moment, most: u32) -> Result<u64, StoreError> {
+    pub fn prune(&mut self, before: Moment, most: u32) -> Result<Pruned, StoreError> {
         prune::prune(&mut self.session, before, most)
     }
 }

@@ -16,6 +16,11 @@ const PATIENCE: Duration = Duration::from_secs(600);
 const MIGRATIONS: &[Migration] = &[
     Migration { number: 1, name: "tables", text: sql!("migrations/0001_tables") },
     Migration { number: 2, name: "submit_checks", text: sql!("migrations/0002_submit_checks") },
+    Migration {
+        number: 3,
+        name: "submit_edges_and_prunable_roots",
+        text: sql!("migrations/0003_submit_edges_and_prunable_roots"),
+    },
 ];
 
 /// Makes the steps that are missing, all or none. A database that misses none is only looked at.
@@ -74,6 +79,9 @@ mod tests {
 
     #[test]
     fn what_was_released_is_not_edited() {
-        migrations::expect_unedited(MIGRATIONS, &["ffa23dd9fc496b4b", "2466bfd5117a47df"]);
+        migrations::expect_unedited(
+            MIGRATIONS,
+            &["ffa23dd9fc496b4b", "2466bfd5117a47df", "3bd1ab279c3b3e19"],
+        );
     }
 }

@@ -30,7 +30,8 @@ pub use reader::PostgresReader;
 
 use crate::codec;
 use crate::contract::{
-    Commit, Contact, Ended, Entry, Found, Leader, Letter, Loaded, Reads, Sought, Store, StoreError, Term,
+    Commit, Contact, Ended, Entry, Found, Leader, Letter, Loaded, Pruned, Reads, Sought, Store, StoreError,
+    Term,
 };
 use columns::{Uuid, signed};
 use connect::Route;
@@ -137,7 +138,7 @@ impl Store for PostgresStore {
         mailbox::set_aside(&mut self.session, letter, why)
     }
 
-    fn prune(&mut self, before: Moment, most: u32) -> Result<u64, StoreError> {
+    fn prune(&mut self, before: Moment, most: u32) -> Result<Pruned, StoreError> {
         // What ended a moment ago may be meant too; what is still on its way is left for the next time.
         self.overlay.wait_for_tables(LAG_PATIENCE);
         prune::prune(&mut self.session, before, most)

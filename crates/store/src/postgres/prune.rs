@@ -4,30 +4,34 @@ use super::columns::{Time, signed, unsigned};
 use super::fault::Fault;
 use super::session::Session;
 use super::{Columns, sql};
-use crate::contract::{KEYS_STAY, StoreError};
+use crate::contract::{KEYS_STAY, Pruned, StoreError};
+use std::collections::BTreeMap;
 use std::time::Duration;
 use tidegate_core::time::Moment;
 use tokio_postgres::Client;
 use tokio_postgres::types::Type;
 
-/// A slice with a loop of many items in it takes a while.
+/// How long a slice may take.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// Roots that are looked at together: few round trips, and little is looked at in vain if one of them is large.
+const AT_ONCE: u64 = 200;
 
-pub fn prune(session: &mut Session, before: Moment, most: u32) -> Result<u64, StoreError> {
+pub fn prune(session: &mut Session, before: Moment, most: u32) -> Result<Pruned, StoreError> {
+    let most = u64::from(most);
     session.call(PATIENCE, async |client| {
         client.batch_execute("begin").await?;
         client.batch_execute(sql!("idle_most")).await?;
         client.query_typed(sql!("project_settings"), &[]).await?;
-        let (keys_stay, limit) = (signed(KEYS_STAY.0), i64::from(most));
-        let columns: Columns =
-            &[(&Time(before), Type::TIMESTAMPTZ), (&keys_stay, Type::INT8), (&limit, Type::INT8)];
-        let mut roots = Vec::new();
-        for row in client.query_typed(sql!("prune_roots"), columns).await? {
-            roots.push((row.try_get(0)?, row.try_get(1)?));
+        let mut slice = Slice { client, left: most, gone: 0 };
+        while slice.left > 0 {
+            let roots = oldest(client, before, slice.left.min(AT_ONCE)).await?;
+            if roots.is_empty() {
+                break;
+            }
+            slice.remove(&roots).await?;
         }
-        let gone = remove(client, &roots, limit).await?;
         client.batch_execute("commit").await?;
-        Ok(gone)
+        Ok(Pruned { roots: slice.gone, rows: most - slice.left })
     })
 }
 
@@ -41,18 +45,73 @@ pub fn count(session: &mut Session, before: Moment) -> Result<u64, StoreError> {
     })
 }
 
-/// Jobs, which are one row each, go together; what may have much below it goes by itself, so that it can be enough.
-async fn remove(client: &Client, roots: &[(i64, bool)], most: i64) -> Result<u64, Fault> {
-    let (mut left, mut gone) = (most, 0);
-    for group in roots.chunk_by(|(_, before), (_, after)| *before && *after) {
-        if left <= 0 {
-            break;
+/// Roots that may go, and whether each is a job.
+async fn oldest(client: &Client, before: Moment, most: u64) -> Result<Vec<(i64, bool)>, Fault> {
+    let (keys_stay, limit) = (signed(KEYS_STAY.0), signed(most));
+    let columns: Columns =
+        &[(&Time(before), Type::TIMESTAMPTZ), (&keys_stay, Type::INT8), (&limit, Type::INT8)];
+    let rows = client.query_typed(sql!("prune_roots"), columns).await?;
+    rows.into_iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).collect()
+}
+
+/// A node below a root, and whether it has items.
+type Part = (i64, bool);
+
+/// What is deleted with one commit.
+struct Slice<'a> {
+    client: &'a Client,
+    /// Rows that may still go.
+    left: u64,
+    /// Roots of which nothing is left.
+    gone: u64,
+}
+
+impl Slice<'_> {
+    /// Root by root: its items, what is below it, itself. If anything is left to do, all of them went.
+    async fn remove(&mut self, roots: &[(i64, bool)]) -> Result<(), Fault> {
+        let mut below = self.below(roots).await?;
+        let mut tasks = Vec::new();
+        for (root, _) in roots {
+            let parts = below.remove(root).unwrap_or_default();
+            let loops: Vec<i64> =
+                parts.iter().filter(|(_, has_items)| *has_items).map(|part| part.0).collect();
+            if !loops.is_empty() {
+                self.remove_items(&loops).await?;
+            }
+            let nodes = parts.into_iter().map(|(node, _)| node).chain([*root]);
+            let room = usize::try_from(self.left).unwrap_or(usize::MAX);
+            let going = tasks.len();
+            tasks.extend(nodes.take(room));
+            self.left -= (tasks.len() - going) as u64;
+            self.gone += u64::from(tasks[going..].last() == Some(root));
+            if self.left == 0 {
+                break;
+            }
         }
-        let nodes: Vec<i64> = group.iter().take(left as usize).map(|(node, _)| *node).collect();
-        let columns: Columns = &[(&nodes, Type::INT8_ARRAY)];
-        let row = client.query_typed_one(sql!("prune_tree"), columns).await?;
-        left -= row.try_get::<_, i64>(0)?;
-        gone += nodes.len() as u64;
+        let columns: Columns = &[(&tasks, Type::INT8_ARRAY)];
+        self.client.execute_typed(sql!("prune_tasks"), columns).await?;
+        Ok(())
     }
-    Ok(gone)
+
+    async fn below(&self, roots: &[(i64, bool)]) -> Result<BTreeMap<i64, Vec<Part>>, Fault> {
+        let runs: Vec<i64> = roots.iter().filter(|(_, is_job)| !is_job).map(|(root, _)| *root).collect();
+        let mut below = BTreeMap::<i64, Vec<Part>>::new();
+        if runs.is_empty() {
+            return Ok(below);
+        }
+        let columns: Columns = &[(&runs, Type::INT8_ARRAY)];
+        for row in self.client.query_typed(sql!("prune_below"), columns).await? {
+            below.entry(row.try_get(0)?).or_default().push((row.try_get(1)?, row.try_get(2)?));
+        }
+        Ok(below)
+    }
+
+    async fn remove_items(&mut self, steps: &[i64]) -> Result<(), Fault> {
+        for sql in [sql!("prune_open_items"), sql!("prune_ended_items")] {
+            let most = signed(self.left);
+            let columns: Columns = &[(&steps, Type::INT8_ARRAY), (&most, Type::INT8)];
+            self.left -= self.client.execute_typed(sql, columns).await?;
+        }
+        Ok(())
+    }
 }

@@ -1,7 +1,8 @@
 //! A connection that is made when it is needed and thrown away when something went wrong with it.
 //!
 //! Whoever calls may block, and never blocks for ever: every call has a deadline of its own, kept on this side. No
-//! call leaves anything behind in its session, so that a pool which gives every transaction another connection may
+//! call that is given up goes on in the database, where it would wait for a lock for as long as that is held. No call leaves
+//! anything behind in its session, so that a pool which gives every transaction another connection may
 //! stand in between: statements are not prepared, settings are for one transaction.
 
 use super::connect::Route;
@@ -9,6 +10,7 @@ use super::fault::{self, Fault};
 use crate::contract::StoreError;
 use futures_util::StreamExt;
 use std::fmt;
+use std::thread;
 use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
@@ -16,7 +18,7 @@ use tokio_postgres::Client;
 
 /// How long a call may take that is nothing special.
 pub const PATIENCE: Duration = Duration::from_secs(5);
-/// How long a connection may take.
+/// How long a connection may take, also one that ends what another is at.
 const CONNECTING: Duration = Duration::from_secs(5);
 
 pub struct Session {
@@ -77,8 +79,11 @@ impl Session {
         work: impl AsyncFn(&Client) -> Result<T, Fault>,
     ) -> Result<T, Fault> {
         let runtime = self.runtime.as_ref().ok_or(Fault::Stalled)?;
-        let result = runtime.block_on(async { timeout(patience, work(&client)).await });
-        let value = result.unwrap_or(Err(Fault::Stalled))?;
+        let Ok(result) = runtime.block_on(async { timeout(patience, work(&client)).await }) else {
+            cancel(self.route.clone(), client);
+            return Err(Fault::Stalled);
+        };
+        let value = result?;
         self.client = Some(client);
         Ok(value)
     }
@@ -99,6 +104,19 @@ impl Session {
     pub fn close(&mut self) {
         self.client = None;
     }
+}
+
+/// Ends what a session is at, on a thread of its own: whoever called has waited long enough, and nothing goes on in the
+/// session's runtime until the next call. A pool may not pass this on; then only a `lock_timeout` that the role
+/// was given ends it.
+fn cancel(route: Route, client: Client) {
+    let cancelling = move || {
+        let Ok(runtime) = Builder::new_current_thread().enable_all().build() else { return };
+        let token = client.cancel_token();
+        let _ = runtime.block_on(async { timeout(CONNECTING, route.cancel(&token)).await });
+    };
+    // Without a thread, the database finds out by itself.
+    let _ = thread::Builder::new().name("tidegate-cancel".to_owned()).spawn(cancelling);
 }
 
 impl fmt::Debug for Session {

@@ -23,7 +23,8 @@ pub use backup::BackupError;
 pub use reader::SqliteReader;
 
 use crate::contract::{
-    Commit, Contact, Ended, Entry, Found, Leader, Letter, Loaded, Reads, Sought, Store, StoreError, Term,
+    Commit, Contact, Ended, Entry, Found, Leader, Letter, Loaded, Pruned, Reads, Sought, Store, StoreError,
+    Term,
 };
 use columns::{signed, unsigned};
 use lock::Lock;
@@ -170,7 +171,7 @@ impl Store for SqliteStore {
         })
     }
 
-    fn prune(&mut self, before: Moment, most: u32) -> Result<u64, StoreError> {
+    fn prune(&mut self, before: Moment, most: u32) -> Result<Pruned, StoreError> {
         self.with(|connection| prune::prune(connection, before, most, wall_clock()))
     }
 }

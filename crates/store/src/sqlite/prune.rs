@@ -1,27 +1,32 @@
 //! History that nobody wants any more goes in slices, so that a commit never waits long for it.
 
-use super::columns::{signed, unsigned};
+use super::columns::unsigned;
 use super::{begin, sql};
-use crate::contract::KEYS_STAY;
+use crate::contract::{KEYS_STAY, Pruned};
 use rusqlite::{Connection, Row};
 use tidegate_core::time::Moment;
 
-pub fn prune(connection: &mut Connection, before: Moment, most: u32, clock: Moment) -> rusqlite::Result<u64> {
+pub fn prune(
+    connection: &mut Connection,
+    before: Moment,
+    most: u32,
+    clock: Moment,
+) -> rusqlite::Result<Pruned> {
     let transaction = begin(connection)?;
     let roots: Vec<i64> = transaction
         .prepare_cached(sql!("prune_roots"))?
         .query_map((before.0, (clock - KEYS_STAY).0, most), |row| row.get(0))?
         .collect::<rusqlite::Result<_>>()?;
-    let mut left = i64::from(most);
+    let mut slice = Slice { connection: &transaction, left: u64::from(most) };
     let mut gone = 0;
     for root in roots {
-        if left <= 0 {
+        if !slice.remove_tree(root)? {
             break;
         }
-        left -= remove_tree(&transaction, unsigned(root))?;
         gone += 1;
     }
-    transaction.commit().map(|()| gone)
+    let pruned = Pruned { roots: gone, rows: u64::from(most) - slice.left };
+    transaction.commit().map(|()| pruned)
 }
 
 pub fn count(connection: &Connection, before: Moment, clock: Moment) -> rusqlite::Result<u64> {
@@ -29,24 +34,48 @@ pub fn count(connection: &Connection, before: Moment, clock: Moment) -> rusqlite
     connection.query_row(sql!("prune_count"), columns, |row| row.get(0)).map(unsigned)
 }
 
-/// Gives the number of rows.
-fn remove_tree(connection: &Connection, root: u64) -> rusqlite::Result<i64> {
-    let read = |row: &Row| Ok((row.get(0)?, row.get(1)?));
-    let nodes: Vec<(i64, bool)> = connection
-        .prepare_cached(sql!("prune_tree"))?
-        .query_map([signed(root)], read)?
-        .collect::<rusqlite::Result<_>>()?;
-    let mut rows = 0;
-    for (node, may_have_items) in nodes {
-        let remove = |sql| connection.prepare_cached(sql)?.execute([node]);
-        rows += remove(sql!("task_remove"))?;
-        remove(sql!("task_spec_remove"))?;
-        remove(sql!("task_output_remove"))?;
-        if may_have_items {
-            rows += remove(sql!("items_remove"))?;
-            remove(sql!("item_orders_remove"))?;
-            remove(sql!("item_outputs_remove"))?;
+/// What is deleted with one commit.
+struct Slice<'a> {
+    connection: &'a Connection,
+    /// Rows that may still go.
+    left: u64,
+}
+
+impl Slice<'_> {
+    /// Whether all of it went.
+    fn remove_tree(&mut self, root: i64) -> rusqlite::Result<bool> {
+        if self.left == 0 {
+            return Ok(false);
         }
+        let read = |row: &Row| Ok((row.get(0)?, row.get(1)?));
+        let nodes: Vec<(i64, bool)> = self
+            .connection
+            .prepare_cached(sql!("prune_tree"))?
+            .query_map([root], read)?
+            .collect::<rusqlite::Result<_>>()?;
+        for (step, _) in nodes.iter().filter(|(_, may_have_items)| *may_have_items) {
+            self.remove_items(*step)?;
+        }
+        for (node, _) in nodes {
+            if self.left == 0 {
+                return Ok(false);
+            }
+            for sql in [sql!("task_remove"), sql!("task_spec_remove"), sql!("task_output_remove")] {
+                self.connection.prepare_cached(sql)?.execute([node])?;
+            }
+            self.left -= 1;
+        }
+        Ok(true)
     }
-    Ok(rows as i64)
+
+    fn remove_items(&mut self, step: i64) -> rusqlite::Result<()> {
+        let read = |row: &Row| Ok((row.get(0)?, row.get(1)?));
+        let (count, last): (i64, Option<i64>) =
+            self.connection.prepare_cached(sql!("prune_items"))?.query_row((step, self.left as i64), read)?;
+        for sql in [sql!("items_remove"), sql!("item_orders_remove"), sql!("item_outputs_remove")] {
+            self.connection.prepare_cached(sql)?.execute((step, last))?;
+        }
+        self.left -= unsigned(count);
+        Ok(())
+    }
 }

@@ -90,6 +90,7 @@ macro_rules! conformance {
                 the_oldest_ends_go_first,
                 keys_stay_for_a_day,
                 a_run_goes_with_everything_below_it,
+                a_large_run_goes_little_by_little,
             }
             settings {
                 limits_are_set_and_taken_back,

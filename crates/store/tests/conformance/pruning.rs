@@ -1,4 +1,4 @@
-//! History goes when it is told to, whole roots at a time.
+//! History goes when it is told to, a root after the other and each little by little.
 
 use super::Backend;
 use super::ledger::{LEASE, Ledger};
@@ -7,7 +7,7 @@ use tidegate_core::ids::{Name, NodeId, TaskId};
 use tidegate_core::protocol::{Body, NodeRow, Payload, Write};
 use tidegate_core::state::State;
 use tidegate_core::time::{Moment, Span};
-use tidegate_store::{KEYS_STAY, Reads, Sought, Store};
+use tidegate_store::{KEYS_STAY, Pruned, Reads, Sought, Store};
 
 const INNER: NodeId = NodeId(40);
 
@@ -48,11 +48,11 @@ pub fn the_oldest_ends_go_first<B: Backend>() {
     }
     ledger.write([add(NodeRow { node: NodeId(6), ..job() })]);
     let before = ledger.load();
-    assert_eq!(ledger.store.prune(Moment(450), 2).unwrap(), 2);
+    assert_eq!(ledger.store.prune(Moment(450), 2).unwrap().roots, 2);
     let left: Vec<u64> = (1..=5).filter(|&node| is_there(&mut ledger, node)).collect();
     assert_eq!(left, [1, 4, 5]);
-    assert_eq!(ledger.store.prune(Moment(450), 99).unwrap(), 2);
-    assert_eq!(ledger.store.prune(Moment(450), 99).unwrap(), 0);
+    assert_eq!(ledger.store.prune(Moment(450), 99).unwrap().roots, 2);
+    assert_eq!(ledger.store.prune(Moment(450), 99).unwrap().roots, 0);
     assert!(is_there(&mut ledger, 5));
     assert_eq!(ledger.load(), before, "what is open stays as it is");
 }
@@ -64,7 +64,7 @@ pub fn keys_stay_for_a_day<B: Backend>() {
     ledger.write(ended_job(1, true, long_ago));
     ledger.write(ended_job(2, true, lately));
     ledger.write(ended_job(3, false, lately));
-    assert_eq!(ledger.store.prune(now + Span::hours(1), 99).unwrap(), 2);
+    assert_eq!(ledger.store.prune(now + Span::hours(1), 99).unwrap().roots, 2);
     let left: Vec<u64> = (1..=3).filter(|&node| is_there(&mut ledger, node)).collect();
     assert_eq!(left, [2]);
 }
@@ -77,14 +77,35 @@ pub fn a_run_goes_with_everything_below_it<B: Backend>() {
     ledger.write(open_loop().into_iter().chain([add(inner), add(leaf), items(0, 3), granted(item, 1)]));
     ledger.write([INNER.step(0), INNER, STEP].map(|node| ended_at(TaskId::node(node), Moment(100))));
     ledger.write([ended_at(item, Moment(90))]);
-    assert_eq!(ledger.store.prune(Moment(1_000), 99).unwrap(), 0, "its root is open");
+    assert_eq!(ledger.store.prune(Moment(1_000), 99).unwrap(), Pruned::default(), "its root is open");
     ledger.write([ended_at(TaskId::node(RUN), Moment(110))]);
     ledger.write(ended_job(1, false, Moment(120)));
-    assert_eq!(ledger.store.prune(Moment(1_000), 2).unwrap(), 1, "a root goes whole, whatever its size");
+    assert_eq!(ledger.store.prune(Moment(1_000), 7).unwrap(), Pruned { roots: 1, rows: 7 });
     for node in [RUN, STEP, INNER, INNER.step(0)] {
         assert_eq!(ledger.store.ended(TaskId::node(node)).unwrap(), None, "{node:?}");
     }
     assert_eq!(ledger.store.ended_items(STEP, 0, 9).unwrap(), []);
     assert_eq!(ledger.store.payload(item).unwrap(), None);
     assert!(is_there(&mut ledger, 1));
+}
+
+pub fn a_large_run_goes_little_by_little<B: Backend>() {
+    let mut ledger = Ledger::<B>::open();
+    let item = TaskId::item(STEP, 1);
+    ledger.write(open_loop().into_iter().chain([items(0, 3), granted(item, 1), ended_at(item, Moment(90))]));
+    ledger.write([STEP, RUN].map(|node| ended_at(TaskId::node(node), Moment(100))));
+    ledger.write(ended_job(1, false, Moment(120)));
+    let mut left = Vec::new();
+    loop {
+        let pruned = ledger.store.prune(Moment(1_000), 2).unwrap();
+        if pruned.rows == 0 {
+            break;
+        }
+        let found = ledger.store.find(&[Sought::Part(STEP)]).unwrap()[0].map(|found| found.node);
+        let ended = ledger.store.ended(TaskId::node(RUN)).unwrap().is_some();
+        left.push((pruned.rows, pruned.roots, ended, found));
+    }
+    let expected = [(2, 0, true, Some(RUN)), (2, 0, true, None), (2, 2, false, None)];
+    assert_eq!(left, expected, "items, then steps, the root last");
+    assert_eq!(ledger.store.ended_items(STEP, 0, 9).unwrap(), []);
 }

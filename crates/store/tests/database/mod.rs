@@ -45,7 +45,12 @@ impl Database {
 
     /// Nothing has to survive this server.
     pub fn hurry(&self) {
-        self.admin().run(&format!("alter database {} set synchronous_commit = off", self.name));
+        self.set("synchronous_commit = off");
+    }
+
+    /// For sessions to come.
+    pub fn set(&self, setting: &str) {
+        self.admin().run(&format!("alter database {} set {setting}", self.name));
     }
 
     /// A store as it was when it was made, and cheaper than making another.

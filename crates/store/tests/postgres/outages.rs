@@ -2,6 +2,7 @@
 
 use crate::conformance::Backend;
 use crate::conformance::ledger::{LEASE, lead};
+use crate::database::{Database, Route};
 use crate::place::{Place, ledger, other_job, until};
 use crate::proxy::Proxy;
 use std::time::{Duration, Instant};
@@ -87,6 +88,36 @@ fn a_database_that_stalls_gives_an_unknown_outcome_and_no_hang() {
     proxy.pass();
     assert_eq!(store.commit(&entry(term, 1)), Ok(Commit::Done), "asked again with the same entry");
     assert_eq!(store.load().unwrap().sequence, 1);
+}
+
+/// What was given up must not stay behind: it would hold a session each, and would all be tried once the lock is gone.
+fn given_up_is_ended(database: &Database) {
+    let mut store = PostgresStore::open(&database.url).unwrap();
+    let term = lead(&mut store);
+    let (holder, admin) = (database.admin(), database.admin());
+    holder.run("begin; lock table tidegate.journal in access exclusive mode");
+    for _ in 0..2 {
+        assert!(matches!(store.commit(&entry(term, 1)), Err(StoreError::Unknown(_))));
+    }
+    let waiting = "select count(*) from pg_stat_activity where datname = current_database() \
+                   and wait_event_type = 'Lock' and query like '%insert into tidegate.journal%'";
+    until("nobody waits any more", || store.leader().is_ok() && admin.value(waiting) == "0");
+    holder.run("rollback");
+    assert_eq!(store.commit(&entry(term, 1)), Ok(Commit::Done), "asked again with the same entry");
+    assert_eq!(admin.value("select count(*) from tidegate.journal"), "1");
+}
+
+#[test]
+fn a_commit_that_was_given_up_does_not_go_on_waiting() {
+    given_up_is_ended(&Database::fresh(Route::Direct));
+}
+
+#[test]
+fn a_commit_that_was_given_up_through_a_pool_does_not_go_on_waiting() {
+    let database = Database::fresh(Route::Pooled);
+    // As the guide says.
+    database.set("lock_timeout = '6s'");
+    given_up_is_ended(&database);
 }
 
 #[test]

@@ -14,7 +14,7 @@ const SMALL: u64 = 1_000;
 /// Blocks that may be touched for each row that is given: the row's own, and a few of each index.
 const MOST_BLOCKS: u64 = 32;
 
-/// A third was submitted under a key. Leases are the ones that will be renewed. Nothing has to survive this, so it need
+/// A third was submitted under a key, also of what has ended. Leases are the ones that will be renewed. Nothing has to survive this, so it need
 /// not be logged.
 const FILL: &str = r"
     alter table tidegate.open_task set unlogged;
@@ -33,11 +33,11 @@ const FILL: &str = r"
         '{}'
     from generate_series(1, 1000000) as node;
     insert into tidegate.ended_task (
-        node, kind, name, id, state, priority, root, accepted, started, ended, attempts, failures, losses, paused,
-        entered, body, payload, output
+        node, kind, name, id, idempotency, state, priority, root, accepted, started, ended, attempts, failures, losses,
+        paused, entered, body, payload, output
     )
     select
-        node, 'job', 'action', lpad(to_hex(node), 32, '0')::uuid, 'succeeded', 0, node, 'epoch', 'epoch',
+        node, 'job', 'action', lpad(to_hex(node), 32, '0')::uuid, case node % 3 when 2 then 'k' || node end, 'succeeded', 0, node, 'epoch', 'epoch',
         timestamptz 'epoch' + node * interval '1 second', 1, 0, 0, false, false, '\x01', '{}', 'null'
     from generate_series(2000001, 2100000) as node;
     insert into tidegate.open_item (
@@ -125,6 +125,9 @@ const IDS: &str =
     "(select array_agg(lpad(to_hex(n * 2001), 32, '0')::uuid) from generate_series(1, 1000) as n)";
 const KEYS: &str = "(select array_agg('k' || n * 3) from generate_series(1, 1000) as n)";
 
+/// Of those with a key that ended in time, a few may go.
+const KEYS_STAY: &str = "(extract(epoch from now() - interval '2000100 s') * 1000000)::bigint";
+
 #[rustfmt::skip] // A statement is read like a call.
 const HOT: &[Statement] = &[
     statement!("commit", false, ["2001", "1", "gen_random_uuid()", "1", r"'\x01'::bytea", "array[1, 2, 3]::bigint[]"]),
@@ -151,7 +154,7 @@ const HOT: &[Statement] = &[
     statement!("open_item_change", true, [STEPS, INDEXES, WORDS, ONES, NULLS, NULLS, TIMES, YES, NULLS, YES, NULLS, NO, NULLS, YES, WORDS, ONES, ONES, TIMES, TIMES, ONES]),
     statement!("open_item_end", true, [STEPS, INDEXES, WORDS, ONES, NULLS, NULLS, TIMES, YES, NULLS, NULLS, TIMES, BYTES]),
     statement!("open_item_end_range", true, ["7", "0", "10000", "'cancelled'::text", "'epoch'::timestamptz"], about 10_000),
-    statement!("prune_roots", true, ["'epoch'::timestamptz + interval '2005000 s'", "1", "1000"], about 1_000),
+    statement!("prune_roots", true, ["'epoch'::timestamptz + interval '2005000 s'", KEYS_STAY, "1000"], about 1_000),
     statement!("open_item_add", true, [STEPS, LATER, NULLS, WORDS, TIMES, NULLS, NULLS, ONES, ONES, ONES, NULLS, NULLS, NULLS, NULLS, NULLS, NULLS, NULLS, NULLS, BYTES]),
     statement!("ended_item_add", true, [STEPS, INDEXES, NULLS, WORDS, TIMES, TIMES, TIMES, ONES, ONES, ONES, NULLS, NULLS, BYTES, BYTES]),
     statement!("open_item_renew", true, [STEPS, INDEXES, ONES, ONES, TIMES]),
@@ -170,7 +173,10 @@ const HOT: &[Statement] = &[
     statement!("worker_remove", true, ["'worker 500'"]),
     statement!("declare_clear", true, ["'action'", "'action.500'", "0"]),
     statement!("declare_add", true, ["'action'", "'action.0'", "0", "'{}'"]),
-    statement!("prune_tree", true, ["(select array_agg(2000000 + n) from generate_series(1, 1000) as n)"]),
+    statement!("prune_below", true, ["(select array_agg(2000000 + n) from generate_series(1, 1000) as n)"]),
+    statement!("prune_ended_items", true, ["array[8]::bigint[]", "1000"], about 1_000),
+    statement!("prune_open_items", true, ["array[7]::bigint[]", "1000"], about 1_000),
+    statement!("prune_tasks", true, ["(select array_agg(2000000 + n) from generate_series(1, 1000) as n)"]),
 ];
 
 const OPENING: &str = "once, when a store is opened";

@@ -19,7 +19,7 @@ fn servers_that_start_together_do_not_collide() {
             assert_eq!(server.join().unwrap(), Ok(()));
         }
     });
-    assert_eq!(place.admin().value("select count(*) from tidegate.migration"), "2");
+    assert_eq!(place.admin().value("select count(*) from tidegate.migration"), "3");
 }
 
 #[test]
@@ -95,6 +95,31 @@ fn every_question_of_the_reference_can_be_asked() {
     for question in questions {
         assert_eq!(place.admin().rows(question), Vec::<Vec<Option<String>>>::new());
     }
+}
+
+#[test]
+fn the_privileges_of_the_reference_are_enough_and_no_more() {
+    let mut ledger = ledger();
+    ledger.write([other_job(1)]);
+    ledger.load();
+    let (_, grants) = REFERENCE.split_once("### Privileges").unwrap();
+    let (_, grants) = grants.split_once("```sql\n").unwrap();
+    let (grants, _) = grants.split_once("```").unwrap();
+    let (admin, role) = (ledger.place.admin(), format!("app_{}", std::process::id()));
+    admin.run(&format!("create role {role}; {}", grants.replace("to app;", &format!("to {role};"))));
+    admin.run(&format!(
+        "set role {role}; select tidegate.submit('mail.send', key => 'once', tags => '{{\"a\": \"b\"}}')"
+    ));
+    assert_eq!(admin.value("select payload from tidegate.task"), r#"{"to":"a"}"#);
+    assert_eq!(admin.value("select count(*) from tidegate.item"), "0");
+    for table in ["server", "mailbox", "open_task", "journal", "leader"] {
+        admin.run(&format!(
+            "do $$ begin perform from tidegate.{table}; raise 'it can be read'; \
+             exception when insufficient_privilege then null; end $$"
+        ));
+    }
+    admin.run(&format!("reset role; drop owned by {role}; drop role {role}"));
+    assert_eq!(ledger.store.letters(0, 9).unwrap().len(), 1);
 }
 
 /// Tables, columns, indexes, views and functions, and what is said about them.
