@@ -61,6 +61,12 @@ pub enum Problem {
     BadWait { text: String },
     #[error("`{text}` is not a rate")]
     BadRate { text: String },
+    #[error("a value cannot be put into a script")]
+    TemplateInScript,
+    #[error("`{text}` is not a reference to a secret")]
+    BadSecret { text: String },
+    #[error("`{text}` is not a reason to try again")]
+    BadCause { text: String, meant: Option<String> },
     #[error("`{text}` is not a quota")]
     BadQuota { text: String },
     #[error("`{zone}` is not a time zone")]
@@ -163,6 +169,9 @@ impl Problem {
             BadDuration { .. } => "bad-duration",
             BadWait { .. } => "bad-wait",
             BadRate { .. } => "bad-rate",
+            TemplateInScript => "template-in-script",
+            BadSecret { .. } => "bad-secret",
+            BadCause { .. } => "bad-cause",
             BadQuota { .. } => "bad-quota",
             BadZone { .. } => "bad-zone",
             BadPattern { .. } => "bad-pattern",
@@ -215,6 +224,10 @@ impl Problem {
                     None => format!("use one of {}", list(allowed)),
                 });
             }
+            BadCause { meant: Some(meant), .. } => return Some(did_you_mean(meant)),
+            BadCause { .. } => {
+                "write `timeout`, `connect`, `exit:75`, `signal:9`, `status:503`, `status:5xx` or `sql:40001`"
+            }
             UnknownPool { pool, meant } => {
                 return Some(match meant {
                     Some(meant) => did_you_mean(meant),
@@ -245,7 +258,9 @@ impl Problem {
             BadZone { .. } => "use a name such as `UTC` or `Europe/Berlin`",
             BadPattern { .. } => "write a name such as `billing.charge`, perhaps with a final `*`",
             RequiredWithDefault { .. } => "keep one of the two",
-            NoWork { .. } => "give it one of `run`, `action`, `flow` or `wait`",
+            TemplateInScript => "give it to the script under `env:`, and write \"$NAME\" in the script",
+            BadSecret { .. } => "write `env:NAME` or `file:PATH`; workers look it up when they need it",
+            NoWork { .. } => "give it one of `run`, `shell`, `action`, `flow` or `wait`",
             TwoWorks { .. } => "make two steps of it",
             NeedsLoop { .. } => "add `with_items`, or remove the field",
             TemplateSyntax { .. } => "braces that are not a template go between {% raw %} and {% endraw %}",

@@ -16,7 +16,7 @@ pub use command::{
 pub use decision::{Answer, Effect, Output, Refusal};
 pub use evaluation::{Evaluation, Payload, Question, Rendered};
 pub use snapshot::Snapshot;
-pub use worker::{Attempt, Heartbeat, Lease, Outcome, Renewal};
+pub use worker::{Attempt, Failure, Heartbeat, Lease, Outcome, Renewal};
 pub use write::{
     Body, DeclaredRow, GrantRow, Idempotency, ItemRow, JobBody, Life, LimitRow, NodeRow, Override, Pace,
     RunBody, StepBody, StepKind, Stop, Tally, WorkerRow, Write,

@@ -7,8 +7,9 @@ use crate::diagnostics::Diagnostics;
 use crate::problem::{Problem, quoted};
 use crate::source::Span;
 use crate::yaml::{Node, Value};
-use std::collections::HashMap;
-use tidegate_core::model::{Action, ActionWork, Flow, LimitsDocument, Pool, Runner, Work};
+use std::collections::{BTreeMap, HashMap};
+use tidegate_core::ids::Name;
+use tidegate_core::model::{Action, ActionWork, Flow, LimitsDocument, Pool, Retry, Work};
 
 /// First words of documents that belong to the language but do not work yet.
 const LATER: [&str; 5] = ["trigger", "rule", "schedule", "connections", "secrets"];
@@ -49,16 +50,19 @@ pub(super) fn compile(
     Document { flows, limits: declared.then_some(limits), actions }
 }
 
-/// A step whose action is a process needs a worker for processes, not one with a function of that name.
+/// A step whose action is carried out by a built-in runner needs a worker that has it, not one with a function of that
+/// name. What the step does not say about its tries, its action does.
 fn carry_out(flows: &mut [Flow], actions: &[Action]) {
-    let processes: Vec<_> = actions
-        .iter()
-        .filter(|action| matches!(action.work, ActionWork::Run(_)))
-        .map(|action| &action.policy.action)
-        .collect();
+    let actions: BTreeMap<&Name, &Action> =
+        actions.iter().map(|action| (&action.policy.action, action)).collect();
     for step in flows.iter_mut().flat_map(|flow| &mut flow.steps) {
-        if matches!(&step.work, Work::Action { action, .. } if processes.contains(&action)) {
-            step.needs.runner = Runner::Process;
+        let Work::Action { action, .. } = &step.work else { continue };
+        let Some(Action { policy, work, .. }) = actions.get(action) else { continue };
+        if let ActionWork::Order(_) = work {
+            step.needs.runner = policy.needs.runner.clone();
+        }
+        if policy.retry != Retry::ONCE {
+            step.retry.get_or_insert_with(|| policy.retry.clone());
         }
     }
 }
