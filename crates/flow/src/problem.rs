@@ -61,6 +61,12 @@ pub enum Problem {
     BadWait { text: String },
     #[error("`{text}` is not a rate")]
     BadRate { text: String },
+    #[error("there is no action `{action}`")]
+    UnknownAction { action: String, meant: Option<String> },
+    #[error("there is no flow `{flow}`")]
+    UnknownFlow { flow: String, meant: Option<String> },
+    #[error("nobody here can carry out action `{action}`: it is a function of a program")]
+    NobodysFunction { action: String },
     #[error("a value cannot be put into a script")]
     TemplateInScript,
     #[error("`{text}` is not a reference to a secret")]
@@ -169,6 +175,9 @@ impl Problem {
             BadDuration { .. } => "bad-duration",
             BadWait { .. } => "bad-wait",
             BadRate { .. } => "bad-rate",
+            UnknownAction { .. } => "unknown-action",
+            UnknownFlow { .. } => "unknown-flow",
+            NobodysFunction { .. } => "nobodys-function",
             TemplateInScript => "template-in-script",
             BadSecret { .. } => "bad-secret",
             BadCause { .. } => "bad-cause",
@@ -224,7 +233,18 @@ impl Problem {
                     None => format!("use one of {}", list(allowed)),
                 });
             }
-            BadCause { meant: Some(meant), .. } => return Some(did_you_mean(meant)),
+            BadCause { meant: Some(meant), .. }
+            | UnknownAction { meant: Some(meant), .. }
+            | UnknownFlow { meant: Some(meant), .. } => return Some(did_you_mean(meant)),
+            UnknownAction { action, .. } => {
+                return Some(format!("declare it in a document of its own: `action: {action}`"));
+            }
+            UnknownFlow { flow, .. } => {
+                return Some(format!("declare it in a document of its own: `flow: {flow}`"));
+            }
+            NobodysFunction { .. } => {
+                "say what it does, with `run` or `shell`; programs that have functions use the library"
+            }
             BadCause { .. } => {
                 "write `timeout`, `connect`, `exit:75`, `signal:9`, `status:503`, `status:5xx` or `sql:40001`"
             }

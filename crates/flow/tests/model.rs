@@ -4,7 +4,7 @@ use tidegate_core::model::{
     ActionWork, Backoff, OnFailure, Pool, QuotaWindow, Rule, Runner, WhenBusy, WhenExhausted, WhenFull, Work,
 };
 use tidegate_core::time::Span;
-use tidegate_flow::{Document, parse, parse_many, parse_with};
+use tidegate_flow::{Document, Elsewhere, parse, parse_many, parse_with};
 
 fn good(text: &str) -> Document {
     parse("demo.yaml", text).unwrap_or_else(|errors| panic!("{}", errors.render(false)))
@@ -151,9 +151,12 @@ fn pools_may_be_declared_elsewhere() {
     };
     let both = parse_many(&[("pools.yaml", pools.as_bytes()), ("a.yaml", flow.as_bytes())]);
     assert_eq!(codes(both), [("pool-too-small", 1, 3)]);
-    assert_eq!(codes(parse_with(&[("a.yaml", flow.as_bytes())], Some(&[]))), [("unknown-pool", 0, 3)]);
+    assert_eq!(
+        codes(parse_with(&[("a.yaml", flow.as_bytes())], Elsewhere::Nothing)),
+        [("unknown-pool", 0, 3)]
+    );
     let known = Pool { name: "gpu".into(), slots: 9, lease: None, origin: Default::default() };
-    assert!(parse_with(&[("a.yaml", flow.as_bytes())], Some(&[known])).is_ok());
+    assert!(parse_with(&[("a.yaml", flow.as_bytes())], Elsewhere::Pools(&[known])).is_ok());
 }
 
 #[test]

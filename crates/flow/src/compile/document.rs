@@ -1,18 +1,19 @@
 //! Which kind of document each one is, and the order they are compiled in: capacity before demand.
 
+use super::calls::Known;
 use super::context::Context;
 use super::pools::Pools;
-use super::{Document, action, calls, flow, limits};
+use super::{Document, Elsewhere, action, flow, limits};
 use crate::diagnostics::Diagnostics;
 use crate::problem::{Problem, quoted};
 use crate::source::Span;
 use crate::yaml::{Node, Value};
 use std::collections::{BTreeMap, HashMap};
 use tidegate_core::ids::Name;
-use tidegate_core::model::{Action, ActionWork, Flow, LimitsDocument, Pool, Retry, Work};
+use tidegate_core::model::{Action, ActionWork, Flow, LimitsDocument, Retry, Work};
 
 /// First words of documents that belong to the language but do not work yet.
-const LATER: [&str; 5] = ["trigger", "rule", "schedule", "connections", "secrets"];
+const LATER: [&str; 4] = ["trigger", "rule", "schedule", "connections"];
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
@@ -23,7 +24,7 @@ enum Kind {
 
 pub(super) fn compile(
     documents: &[(usize, Node)],
-    elsewhere: Option<&[Pool]>,
+    elsewhere: Elsewhere<'_>,
     diagnostics: &mut Diagnostics,
 ) -> Document {
     let kinds: Vec<Option<Kind>> =
@@ -34,7 +35,7 @@ pub(super) fn compile(
         limits::compile(&mut Context { file: *file, diagnostics }, node, &mut limits, &mut firsts);
     }
     let declared = kinds.contains(&Some(Kind::Capacity));
-    let pools = Pools::new(&limits.pools, elsewhere, declared);
+    let pools = Pools::new(&limits.pools, elsewhere.pools(), declared);
     let (mut flows, mut actions): (Vec<Flow>, Vec<Action>) = Default::default();
     let mut found = Vec::new();
     for ((file, node), kind) in documents.iter().zip(&kinds) {
@@ -45,7 +46,8 @@ pub(super) fn compile(
             Some(Kind::Capacity) | None => {}
         }
     }
-    calls::check(&found, &flows, &actions, diagnostics);
+    let known = Known { flows: &flows, actions: &actions, pools: &pools, elsewhere };
+    known.check(&found, diagnostics);
     carry_out(&mut flows, &actions);
     Document { flows, limits: declared.then_some(limits), actions }
 }

@@ -72,8 +72,8 @@ pub(super) fn compile(
     };
     let each = looping::compile(cx, entry, &fields, names);
     let work = work::compile(cx, entry, &fields, Names { in_loop: looped, ..names });
-    calls.extend(work::call(cx, &fields, work.as_ref()));
     let pools = pools::demands(cx, fields.get("pools"), around.pools);
+    calls.extend(work::call(cx, &fields, work.as_ref(), &pools));
     let runner = work.as_ref().map_or_else(Requirement::process, work::runner);
     let needs = needs(cx, fields.get("on"), runner);
     let duration = |cx: &mut Context<'_>, field| fields.get(field).and_then(|entry| cx.duration(entry));

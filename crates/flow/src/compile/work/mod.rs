@@ -10,6 +10,7 @@ use crate::problem::{Problem, quoted};
 use crate::template::{Names, is_template};
 use crate::yaml::Entry;
 use serde_json::{Value as Json, json};
+use tidegate_core::ids::Name;
 use tidegate_core::model::{Requirement, Template, Work};
 
 const WORKS: [&str; 5] = ["run", "shell", "action", "flow", "wait"];
@@ -19,13 +20,14 @@ const LATER: [&str; 3] = ["http", "sql", "do"];
 const CARRIED_OUT: &[&str] = &["run", "shell", "action"];
 
 /// Fields that make sense only with some kinds of work.
-const ONLY_WITH: [(&str, &[&str]); 8] = [
+const ONLY_WITH: [(&str, &[&str]); 9] = [
     ("env", process::WORKS),
     ("cwd", process::WORKS),
     ("inputs", &["action", "flow"]),
     ("pools", CARRIED_OUT),
     ("retry", CARRIED_OUT),
     ("on", CARRIED_OUT),
+    ("timeout", CARRIED_OUT),
     ("max_losses", CARRIED_OUT),
     ("start_within", CARRIED_OUT),
 ];
@@ -78,13 +80,18 @@ pub(super) fn runner(work: &Work) -> Requirement {
 }
 
 /// The call that a step makes, for a check once everything is known.
-pub(super) fn call(cx: &Context<'_>, fields: &Fields<'_>, work: Option<&Work>) -> Option<Call> {
+pub(super) fn call(
+    cx: &Context<'_>,
+    fields: &Fields<'_>,
+    work: Option<&Work>,
+    demands: &[(Name, u32)],
+) -> Option<Call> {
     let (callee, head) = match work? {
         Work::Action { action, .. } => (Callee::Action(action.clone()), "action"),
         Work::Flow { flow, .. } => (Callee::Flow(flow.clone()), "flow"),
         Work::Order(_) | Work::Wait(_) => return None,
     };
-    Call::new(cx, callee, fields.get(head)?, fields.get("inputs"))
+    Call::new(cx, callee, fields.get(head)?, fields.get("inputs"), demands)
 }
 
 fn is_work(key: &str) -> bool {
