@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use tidegate_core::ids::Name;
 use tidegate_core::model::{
-    Action, ActionPolicy, Each, Flow, Input, InputType, LimitsDocument, Line, Loop, MAX_LOSSES, OnFailure,
-    Origin, Pool, Requirement, Retry, Rule, Step, Template, WhenBusy, Work,
+    Action, ActionPolicy, Each, Flow, Input, InputType, LimitsDocument, Line, Loop, OnFailure, Origin, Pool,
+    Requirement, Rule, Step, Template, WhenBusy, Work,
 };
 use tidegate_core::protocol::{Payload, Submission};
 use tidegate_worker::order;
@@ -50,7 +50,7 @@ pub fn chain(name: &str, action: &str, steps: u32) -> Flow {
 pub fn chain_of_processes(name: &str, steps: u32) -> Flow {
     let mut flow = chain(name, "", steps);
     for step in &mut flow.steps {
-        step.work = Work::Run(Template(Arc::from(r#"{"argv":["true"]}"#)));
+        step.work = Work::Order(Template(Arc::from(r#"{"argv":["true"]}"#)));
         step.needs = Requirement::process();
     }
     flow
@@ -81,8 +81,8 @@ fn step(action: &str, index: u32) -> Step {
         each: None,
         pools: Vec::new(),
         needs: Requirement::function(action.into()),
-        retry: Retry::ONCE,
-        max_losses: MAX_LOSSES,
+        retry: None,
+        max_losses: None,
         timeout: None,
         start_within: None,
         line: 1,

@@ -5,7 +5,7 @@ use std::fs::{File, FileType};
 use std::io::{self, Read};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
-use tidegate_flow::{Diagnostics, Document, MAX_BYTES};
+use tidegate_flow::{Diagnostics, Document, Elsewhere, MAX_BYTES};
 
 /// Limits and pools of all flows in its directory.
 pub const SHARED: &str = "tidegate.yaml";
@@ -35,12 +35,12 @@ impl Source {
     /// Reads it together with what stands beside it. A pool that neither declares is an error.
     pub fn parse(&self, beside: Option<&Source>) -> Result<Document, Diagnostics> {
         let files: Vec<(&str, &[u8])> = std::iter::once(self).chain(beside).map(Source::parts).collect();
-        tidegate_flow::parse_with(&files, Some(&[]))
+        tidegate_flow::parse_with(&files, Elsewhere::Nothing)
     }
 
     /// Reads it without knowing what else is declared.
     pub fn parse_alone(&self) -> Result<Document, Diagnostics> {
-        tidegate_flow::parse_with(&[self.parts()], None)
+        tidegate_flow::parse_with(&[self.parts()], Elsewhere::Unknown)
     }
 
     fn parts(&self) -> (&str, &[u8]) {

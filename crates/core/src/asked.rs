@@ -78,7 +78,7 @@ impl Core {
         match &run.plan.flow.steps.get(step as usize)?.work {
             Work::Action { action, .. } => self.action(action).map(Called::Action),
             Work::Flow { flow, .. } => self.flow(flow, run.version).map(Called::Flow),
-            Work::Run(_) | Work::Wait(_) => None,
+            Work::Order(_) | Work::Wait(_) => None,
         }
     }
 }

@@ -158,7 +158,7 @@ mod tests {
     fn core() -> Core {
         use crate::model::Work;
         let nothing = || Template("null".into());
-        let process = || Work::Run(nothing());
+        let process = || Work::Order(nothing());
         let each = Loop { items: nothing(), window: Some(1), on_failure: OnFailure::STOP };
         let outer = flow(
             "outer",

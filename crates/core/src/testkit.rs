@@ -7,7 +7,7 @@ use crate::core::Core;
 use crate::ids::{Name, NodeId, RunId, TaskId};
 use crate::model::{
     Action, ActionPolicy, ActionWork, Each, Flow, LimitsDocument, Loop, OnFailure, Origin, Pool, Requirement,
-    Retry, Rule, Step, Template, WhenBusy, Work,
+    Rule, Step, Template, WhenBusy, Work,
 };
 use crate::protocol::{
     Answer, Command, Declare, Effect, Evaluation, Finish, Heartbeat, Join, Lease, LimitValue, Outcome,
@@ -240,8 +240,8 @@ pub(crate) fn doing(name: &str, work: Work) -> Step {
         each: None,
         pools: Vec::new(),
         needs: Requirement::process(),
-        retry: Retry::ONCE,
-        max_losses: 3,
+        retry: None,
+        max_losses: None,
         timeout: None,
         start_within: None,
         line: 1,

@@ -4,7 +4,7 @@ use crate::admission::{ClassId, Gauge, Grant};
 use crate::catalog::{AttemptSource, Source};
 use crate::core::Core;
 use crate::ids::{Name, NodeId, TaskId};
-use crate::model::{Requirement, Retry, Step, Work as StepWork};
+use crate::model::{MAX_LOSSES, ONCE, Requirement, Retry, Step, Work as StepWork};
 use crate::nodes::{Kind, Node, Running, Work, WorkState};
 use crate::planted::Bug;
 use crate::protocol::{Effect, GrantRow, Lease, Pace, Payload, Stop, Tally, Write};
@@ -13,8 +13,8 @@ use crate::time::{Moment, Span};
 use crate::timers::Alarm;
 
 /// What bounds the attempts of a task.
-pub(crate) struct Terms {
-    pub retry: Retry,
+pub(crate) struct Terms<'a> {
+    pub retry: &'a Retry,
     pub max_losses: u32,
     pub timeout: Option<Span>,
 }
@@ -48,16 +48,23 @@ impl Core {
         self.run(step.run)?.plan.flow.steps.get(step.index as usize)
     }
 
-    pub(crate) fn terms(&self, node: NodeId) -> Terms {
-        if let Some(step) = self.step_model(node) {
-            return Terms { retry: step.retry, max_losses: step.max_losses, timeout: step.timeout };
-        }
-        match self.nodes.get(&node) {
-            Some(Node::Job(job)) => {
-                let policy = self.catalog.action(&job.action);
-                Terms { retry: policy.retry, max_losses: policy.max_losses, timeout: policy.timeout }
-            }
-            _ => Terms { retry: Retry::ONCE, max_losses: 0, timeout: None },
+    /// What a step says, part by part; then what its action says.
+    pub(crate) fn terms(&self, node: NodeId) -> Terms<'_> {
+        let step = self.step_model(node);
+        let action = self
+            .action_of(node)
+            .and_then(|action| self.catalog.definition(action))
+            .map(|action| &action.policy);
+        Terms {
+            retry: step
+                .and_then(|step| step.retry.as_ref())
+                .or(action.map(|policy| &policy.retry))
+                .unwrap_or(&ONCE),
+            max_losses: step
+                .and_then(|step| step.max_losses)
+                .or(action.map(|policy| policy.max_losses))
+                .unwrap_or(MAX_LOSSES),
+            timeout: step.and_then(|step| step.timeout).or(action.and_then(|policy| policy.timeout)),
         }
     }
 

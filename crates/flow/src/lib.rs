@@ -23,7 +23,7 @@ pub mod submit;
 mod template;
 mod yaml;
 
-pub use compile::{Document, parse, parse_many, parse_with};
+pub use compile::{Document, Elsewhere, parse, parse_many, parse_with};
 pub use diagnostics::{Diagnostic, Diagnostics};
 pub use duration::parse_duration;
 pub use problem::Problem;

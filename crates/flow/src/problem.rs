@@ -61,6 +61,18 @@ pub enum Problem {
     BadWait { text: String },
     #[error("`{text}` is not a rate")]
     BadRate { text: String },
+    #[error("there is no action `{action}`")]
+    UnknownAction { action: String, meant: Option<String> },
+    #[error("there is no flow `{flow}`")]
+    UnknownFlow { flow: String, meant: Option<String> },
+    #[error("nobody here can carry out action `{action}`: it is a function of a program")]
+    NobodysFunction { action: String },
+    #[error("a value cannot be put into a script")]
+    TemplateInScript,
+    #[error("`{text}` is not a reference to a secret")]
+    BadSecret { text: String },
+    #[error("`{text}` is not a reason to try again")]
+    BadCause { text: String, meant: Option<String> },
     #[error("`{text}` is not a quota")]
     BadQuota { text: String },
     #[error("`{zone}` is not a time zone")]
@@ -163,6 +175,12 @@ impl Problem {
             BadDuration { .. } => "bad-duration",
             BadWait { .. } => "bad-wait",
             BadRate { .. } => "bad-rate",
+            UnknownAction { .. } => "unknown-action",
+            UnknownFlow { .. } => "unknown-flow",
+            NobodysFunction { .. } => "nobodys-function",
+            TemplateInScript => "template-in-script",
+            BadSecret { .. } => "bad-secret",
+            BadCause { .. } => "bad-cause",
             BadQuota { .. } => "bad-quota",
             BadZone { .. } => "bad-zone",
             BadPattern { .. } => "bad-pattern",
@@ -215,6 +233,21 @@ impl Problem {
                     None => format!("use one of {}", list(allowed)),
                 });
             }
+            BadCause { meant: Some(meant), .. }
+            | UnknownAction { meant: Some(meant), .. }
+            | UnknownFlow { meant: Some(meant), .. } => return Some(did_you_mean(meant)),
+            UnknownAction { action, .. } => {
+                return Some(format!("declare it in a document of its own: `action: {action}`"));
+            }
+            UnknownFlow { flow, .. } => {
+                return Some(format!("declare it in a document of its own: `flow: {flow}`"));
+            }
+            NobodysFunction { .. } => {
+                "say what it does, with `run` or `shell`; programs that have functions use the library"
+            }
+            BadCause { .. } => {
+                "write `timeout`, `connect`, `exit:75`, `signal:9`, `status:503`, `status:5xx` or `sql:40001`"
+            }
             UnknownPool { pool, meant } => {
                 return Some(match meant {
                     Some(meant) => did_you_mean(meant),
@@ -245,7 +278,9 @@ impl Problem {
             BadZone { .. } => "use a name such as `UTC` or `Europe/Berlin`",
             BadPattern { .. } => "write a name such as `billing.charge`, perhaps with a final `*`",
             RequiredWithDefault { .. } => "keep one of the two",
-            NoWork { .. } => "give it one of `run`, `action`, `flow` or `wait`",
+            TemplateInScript => "give it to the script under `env:`, and write \"$NAME\" in the script",
+            BadSecret { .. } => "write `env:NAME` or `file:PATH`; workers look it up when they need it",
+            NoWork { .. } => "give it one of `run`, `shell`, `action`, `flow` or `wait`",
             TwoWorks { .. } => "make two steps of it",
             NeedsLoop { .. } => "add `with_items`, or remove the field",
             TemplateSyntax { .. } => "braces that are not a template go between {% raw %} and {% endraw %}",

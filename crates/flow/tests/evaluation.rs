@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use std::sync::Arc;
-use tidegate_core::model::{Action, Flow, Order};
+use tidegate_core::model::{Action, Flow, Order, Surroundings, Text};
 use tidegate_core::protocol::{Evaluation, Payload, Rendered};
 use tidegate_core::time::Moment;
 use tidegate_flow::evaluate::{
@@ -38,8 +38,10 @@ fn step(text: &str) -> Evaluation {
 }
 
 fn argv(rendered: &Rendered) -> Vec<String> {
-    let Order::Run { argv, .. } = serde_json::from_slice(rendered.order.bytes()).unwrap();
-    argv
+    match serde_json::from_slice(rendered.order.bytes()).unwrap() {
+        Order::Run { argv, .. } => argv,
+        other => panic!("{other:?}"),
+    }
 }
 
 fn echo(template: &str) -> String {
@@ -91,8 +93,26 @@ fn an_order_has_arguments_environment_and_directory() {
         panic!()
     };
     let order: Order = serde_json::from_slice(rendered.order.bytes()).unwrap();
-    let env = [("N".to_owned(), "2".to_owned())].into();
-    assert_eq!(order, Order::Run { argv: vec!["echo".to_owned()], env, cwd: Some("/run_1".to_owned()) });
+    let surroundings = |env: [(&str, Text); 1]| Surroundings {
+        env: env.map(|(name, text)| (name.to_owned(), text)).into(),
+        cwd: Some("/run_1".to_owned()),
+    };
+    let two = surroundings([("N", Text::Plain("2".to_owned()))]);
+    assert_eq!(order, Order::Run { argv: vec!["echo".to_owned()], surroundings: two });
+}
+
+#[test]
+fn a_script_is_left_as_it_is_and_secrets_are_only_referred_to() {
+    let script =
+        "    shell: \"echo $A ${#A}\"\n    env: { A: { secret: \"env:TOKEN\" }, B: \"{{ inputs.url }}\" }";
+    let Evaluation::Order(rendered) = step(script) else { panic!() };
+    let Order::Shell { script, surroundings } = serde_json::from_slice(rendered.order.bytes()).unwrap()
+    else {
+        panic!()
+    };
+    assert_eq!(script, "echo $A ${#A}");
+    assert_eq!(surroundings.env["A"], Text::Secret { secret: "env:TOKEN".to_owned() });
+    assert_eq!(surroundings.env["B"], Text::Plain("http://x/?a=1&b=<2>".to_owned()));
 }
 
 #[test]

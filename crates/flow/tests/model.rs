@@ -4,7 +4,7 @@ use tidegate_core::model::{
     ActionWork, Backoff, OnFailure, Pool, QuotaWindow, Rule, Runner, WhenBusy, WhenExhausted, WhenFull, Work,
 };
 use tidegate_core::time::Span;
-use tidegate_flow::{Document, parse, parse_many, parse_with};
+use tidegate_flow::{Document, Elsewhere, parse, parse_many, parse_with};
 
 fn good(text: &str) -> Document {
     parse("demo.yaml", text).unwrap_or_else(|errors| panic!("{}", errors.render(false)))
@@ -66,16 +66,19 @@ fn a_flow_keeps_everything_it_says() {
     assert_eq!((flow.timeout, flow.fail_fast), (Some(Span::hours(2)), true));
     assert_eq!(flow.tags[2].1.0.as_ref(), "3");
     let [list, fetch, failed, pause, child] = flow.steps.as_slice() else { panic!() };
-    let Work::Run(run) = &list.work else { panic!() };
+    let Work::Order(run) = &list.work else { panic!() };
     assert_eq!(
         run.0.as_ref(),
-        r#"{"argv":["sh","-c","exit 0"],"cwd":"/tmp","env":{"N":"007","PAGES":"{{ inputs.pages }}"}}"#
+        r#"{"run":{"argv":["sh","-c","exit 0"],"cwd":"/tmp","env":{"N":"007","PAGES":"{{ inputs.pages }}"}}}"#
     );
     let each = fetch.each.as_ref().unwrap();
     assert_eq!((each.window, each.on_failure), (Some(20), OnFailure::Tolerate(10)));
     assert_eq!(fetch.pools, [("api".into(), 1), ("web".into(), 2)]);
-    assert_eq!((fetch.retry.attempts, fetch.retry.backoff), (5, Backoff::Linear));
-    assert_eq!((fetch.start_within, fetch.max_losses), (Some(Span::minutes(90)), 7));
+    assert_eq!(
+        (fetch.attempts(), fetch.retry.as_ref().map(|retry| retry.backoff)),
+        (5, Some(Backoff::Linear))
+    );
+    assert_eq!((fetch.start_within, fetch.max_losses), (Some(Span::minutes(90)), Some(7)));
     assert_eq!((fetch.needs.queue.as_str(), fetch.needs.labels.len()), ("gpu", 2));
     assert!(matches!(failed.rule, Rule::States { .. }));
     assert_eq!(failed.needs.runner, Runner::Function("mail.send".into()));
@@ -133,7 +136,7 @@ steps:
     assert_eq!((policy.line.max_length, policy.line.when_full), (50, WhenFull::DropOldest));
     assert_eq!(policy.pools, [("database".into(), 2)]);
     assert!(matches!(document.actions[0].work, ActionWork::Function));
-    assert!(matches!(document.actions[1].work, ActionWork::Run(_)));
+    assert!(matches!(document.actions[1].work, ActionWork::Order(_)));
     assert_eq!(document.flows[0].steps[0].needs.runner, Runner::Process, "the action is a process");
 }
 
@@ -148,9 +151,12 @@ fn pools_may_be_declared_elsewhere() {
     };
     let both = parse_many(&[("pools.yaml", pools.as_bytes()), ("a.yaml", flow.as_bytes())]);
     assert_eq!(codes(both), [("pool-too-small", 1, 3)]);
-    assert_eq!(codes(parse_with(&[("a.yaml", flow.as_bytes())], Some(&[]))), [("unknown-pool", 0, 3)]);
+    assert_eq!(
+        codes(parse_with(&[("a.yaml", flow.as_bytes())], Elsewhere::Nothing)),
+        [("unknown-pool", 0, 3)]
+    );
     let known = Pool { name: "gpu".into(), slots: 9, lease: None, origin: Default::default() };
-    assert!(parse_with(&[("a.yaml", flow.as_bytes())], Some(&[known])).is_ok());
+    assert!(parse_with(&[("a.yaml", flow.as_bytes())], Elsewhere::Pools(&[known])).is_ok());
 }
 
 #[test]
@@ -158,7 +164,7 @@ fn aliases_stand_for_what_they_name() {
     let document = good(
         "flow: demo\nsteps:\n  one:\n    run: [echo]\n    retry: &often { attempts: 9 }\n  two:\n    run: [echo]\n    retry: *often\n",
     );
-    assert_eq!(document.flows[0].steps[1].retry.attempts, 9);
+    assert_eq!(document.flows[0].steps[1].attempts(), 9);
 }
 
 #[test]

@@ -5,14 +5,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
-use tidegate_flow::{Diagnostics, parse};
+use tidegate_flow::{Diagnostics, Elsewhere, parse_with};
 
 fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/problems")
 }
 
 fn errors(name: &str, bytes: &[u8]) -> Diagnostics {
-    match parse(&format!("{name}.yaml"), bytes) {
+    // Files that say so are all there is.
+    let elsewhere = match bytes.starts_with(b"# Nothing else exists.") {
+        true => Elsewhere::Nothing,
+        false => Elsewhere::Unknown,
+    };
+    match parse_with(&[(&format!("{name}.yaml"), bytes)], elsewhere) {
         Ok(_) => panic!("{name} is accepted"),
         Err(errors) => errors,
     }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use std::process::Command;
-use tidegate_core::model::{Flow, Order};
+use tidegate_core::model::{Flow, Order, Text};
 use tidegate_core::protocol::{Evaluation, Rendered};
 use tidegate_flow::evaluate::{Scope, StepResult, evaluate_items, evaluate_outputs, evaluate_step};
 use tidegate_flow::{Document, parse, submit};
@@ -25,7 +25,12 @@ fn the_quickstart_loads() {
 
 /// What a worker reports about a process.
 fn carry_out(rendered: &Rendered, attempt: u32) -> Value {
-    let Order::Run { argv, env, .. } = serde_json::from_slice(rendered.order.bytes()).unwrap();
+    let order = serde_json::from_slice(rendered.order.bytes()).unwrap();
+    let Order::Run { argv, surroundings } = order else { panic!("{order:?}") };
+    let env = surroundings.env.into_iter().map(|(name, text)| match text {
+        Text::Plain(text) => (name, text),
+        Text::Secret { secret } => panic!("{secret}"),
+    });
     let output = Command::new(&argv[0])
         .args(&argv[1..])
         .envs(env)
@@ -44,7 +49,7 @@ fn carry_out(rendered: &Rendered, attempt: u32) -> Value {
 fn step(flow: &Flow, index: usize, scope: &Scope) -> Value {
     match evaluate_step(flow, index, scope) {
         Evaluation::Order(rendered) => {
-            let tries = (1..=flow.steps[index].retry.attempts).map(|attempt| carry_out(&rendered, attempt));
+            let tries = (1..=flow.steps[index].attempts()).map(|attempt| carry_out(&rendered, attempt));
             tries.into_iter().find(|output| output["exit_code"] == 0).expect("a try that succeeds")
         }
         Evaluation::List { items, .. } => {

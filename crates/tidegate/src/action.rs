@@ -179,16 +179,15 @@ where
     E: Display,
     R: Future<Output = Result<O, E>>,
 {
-    let failed = |error: String| Outcome::Failed { error, output: None };
     let input = match serde_json::from_slice(input.bytes()) {
         Ok(input) => input,
-        Err(error) => return failed(format!("the input does not fit the function: {error}")),
+        Err(error) => return Outcome::failed(format!("the input does not fit the function: {error}")),
     };
     match function(ctx, input).await {
         Ok(output) => match serde_json::to_vec(&output) {
             Ok(output) => Outcome::Succeeded(Payload::new(output)),
-            Err(error) => failed(format!("the output cannot be written as JSON: {error}")),
+            Err(error) => Outcome::failed(format!("the output cannot be written as JSON: {error}")),
         },
-        Err(error) => failed(error.to_string()),
+        Err(error) => Outcome::failed(error.to_string()),
     }
 }

@@ -134,6 +134,7 @@ impl Forward {
             labels: join.labels,
             functions: join.functions,
             processes: join.slots.process > 0,
+            io: join.slots.io > 0,
         };
         let slots = SlotCounts { process: join.slots.process, io: join.slots.io };
         Join { worker: self.worker.clone(), incarnation: self.incarnation, skills, slots }

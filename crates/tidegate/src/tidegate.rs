@@ -25,7 +25,7 @@ use tidegate_core::protocol::{Answer, Command};
 use tidegate_core::time::Span;
 use tidegate_engine::events::{Position, Subscription};
 use tidegate_engine::{Definition, Engine, EngineError, Reader};
-use tidegate_flow::{Document, parse_with};
+use tidegate_flow::{Document, Elsewhere, parse_with};
 use tidegate_store::KEEP_AT_LEAST;
 use tidegate_worker::{Ctx, Functions};
 use tokio::runtime::Handle;
@@ -139,7 +139,8 @@ impl Tidegate {
         let caller = Location::caller();
         let name = format!("{}:{}", caller.file(), caller.line());
         let pools = self.shared.registry.read().pools();
-        self.define(parse_with(&[(&name, text.as_bytes())], pools.as_deref())?);
+        let elsewhere = pools.as_deref().map_or(Elsewhere::Unknown, Elsewhere::Pools);
+        self.define(parse_with(&[(&name, text.as_bytes())], elsewhere)?);
         Ok(())
     }
 

@@ -5,7 +5,6 @@
 
 use crate::clock;
 use crate::ctx::{Ctx, Notice};
-use crate::outcome::failed;
 use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -159,5 +158,5 @@ fn of_error(error: JoinError) -> Outcome {
     let panic = error.into_panic();
     let message =
         panic.downcast_ref::<&str>().copied().or(panic.downcast_ref::<String>().map(String::as_str));
-    failed(format!("the function panicked: {}", message.unwrap_or("without a message")))
+    Outcome::failed(format!("the function panicked: {}", message.unwrap_or("without a message")))
 }

@@ -21,6 +21,7 @@ mod outcome;
 pub mod output;
 mod processes;
 mod runner;
+mod secrets;
 pub mod worker;
 
 pub use ctx::Ctx;

@@ -3,25 +3,24 @@
 use crate::guardian::wire::Exit;
 use crate::output::Capture;
 use rustix::process::Signal;
-use tidegate_core::protocol::Outcome;
+use tidegate_core::protocol::{Failure, Outcome};
 
 pub(crate) fn of_process(exit: Exit, capture: &Capture) -> Outcome {
-    let what = match exit {
+    let (what, cause) = match exit {
         Exit { stopped: true, .. } => return Outcome::Stopped,
         Exit { code: Some(0), .. } => return Outcome::Succeeded(capture.payload(Some(0))),
-        Exit { code: Some(code), .. } => format!("exit code {code}"),
-        Exit { signal: Some(signal), .. } => format!("killed by {}", name(signal)),
-        Exit { .. } => "ended in an unknown way".into(),
+        Exit { code: Some(code), .. } => (format!("exit code {code}"), format!("exit:{code}")),
+        Exit { signal: Some(signal), .. } => {
+            (format!("killed by {}", name(signal)), format!("signal:{signal}"))
+        }
+        Exit { .. } => ("ended in an unknown way".to_owned(), "exit".to_owned()),
     };
     let error = match capture.complaint() {
         Some(complaint) => format!("{what}: {complaint}"),
         None => what,
     };
-    Outcome::Failed { error, output: Some(capture.payload(exit.code)) }
-}
-
-pub(crate) fn failed(error: impl Into<String>) -> Outcome {
-    Outcome::Failed { error: error.into(), output: None }
+    let failure = Failure { output: Some(capture.payload(exit.code)), ..Failure::new(error) };
+    Outcome::Failed(failure.caused_by(cause))
 }
 
 fn name(signal: i32) -> String {
@@ -53,7 +52,7 @@ mod tests {
         let mut capture = Capture::new();
         capture.stderr.push(stderr, false);
         match of_process(Exit { code, signal, stopped: false }, &capture) {
-            Outcome::Failed { error, output: Some(_) } => error,
+            Outcome::Failed(Failure { error, output: Some(_), .. }) => error,
             other => panic!("{other:?}"),
         }
     }

@@ -4,12 +4,14 @@
 //! groups it knows of and whoever bears the guardian's mark, and their attempts have failed: nobody would end
 //! them in time any more.
 
+use crate::clock;
 use crate::guardian::GuardianCommand;
 use crate::guardian::handle::Handle;
 use crate::guardian::wire::{Command, Event, Id, Spawn, Stream};
 use crate::logs::{LogLine, LogSink};
-use crate::outcome::{failed, of_process};
+use crate::outcome::of_process;
 use crate::output::Capture;
+use crate::secrets::{Secrets, Veil};
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::collections::{BTreeMap, VecDeque};
 use std::future::pending;
@@ -27,6 +29,8 @@ pub(crate) struct ProcessOrder {
     pub(crate) argv: Vec<String>,
     pub(crate) env: BTreeMap<String, String>,
     pub(crate) cwd: Option<String>,
+    /// What it knows and nobody else may see.
+    pub(crate) secrets: Secrets,
     pub(crate) deadline: Moment,
     pub(crate) grace: Span,
 }
@@ -37,6 +41,24 @@ struct Live {
     /// Known once the guardian has said so.
     leader: Option<Pid>,
     capture: Capture,
+    secrets: Secrets,
+    veils: [Veil; 2],
+}
+
+impl Live {
+    /// Keeps a piece of what it wrote, and gives what others may see of it.
+    fn take_in(&mut self, stream: Stream, text: String, newline: bool) -> String {
+        let shown = self.veils[stream as usize].pass(&self.secrets, text, newline);
+        self.keep(stream, &shown, newline);
+        shown
+    }
+
+    fn keep(&mut self, stream: Stream, text: &str, newline: bool) {
+        match stream {
+            Stream::Stdout => self.capture.stdout.push(text, newline),
+            Stream::Stderr => self.capture.stderr.push(text, newline),
+        }
+    }
 }
 
 pub(crate) struct Processes {
@@ -69,14 +91,16 @@ impl Processes {
             Some(guardian) => guardian,
             none => match start_guardian(self.command.as_ref()) {
                 Ok(guardian) => none.insert(guardian),
-                Err(error) => return self.ended.push_back((lease, failed(error))),
+                Err(error) => return self.ended.push_back((lease, Outcome::failed(error))),
             },
         };
         let id = self.next_id;
         self.next_id += 1;
-        let ProcessOrder { run, argv, env, cwd, deadline, grace } = order;
+        let ProcessOrder { run, argv, env, cwd, secrets, deadline, grace } = order;
         guardian.tell(Command::Spawn(Spawn { id, argv, env, cwd, deadline, grace }));
-        self.live.insert(id, Live { lease, run, leader: None, capture: Capture::new() });
+        let live =
+            Live { lease, run, leader: None, capture: Capture::new(), secrets, veils: Default::default() };
+        self.live.insert(id, live);
         self.ids.insert(lease, id);
     }
 
@@ -115,16 +139,32 @@ impl Processes {
                     live.leader = Pid::from_raw(pid);
                 }
             }
-            Event::NotStarted { id, error } => self.end(id, |_| failed(error)),
+            Event::NotStarted { id, error } => {
+                self.end(id, |live| Outcome::failed(live.secrets.conceal(&error)));
+            }
             Event::Line { id, at, stream, text, newline } => {
                 let Some(live) = self.live.get_mut(&id) else { return };
-                match stream {
-                    Stream::Stdout => live.capture.stdout.push(&text, newline),
-                    Stream::Stderr => live.capture.stderr.push(&text, newline),
+                let text = live.take_in(stream, text, newline);
+                if text.is_empty() && !newline {
+                    return;
                 }
                 (self.logs)(LogLine { run: live.run, lease: live.lease, at, stream, text, newline });
             }
-            Event::Exited { id, exit } => self.end(id, |live| of_process(exit, &live.capture)),
+            Event::Exited { id, exit } => {
+                self.say_what_was_held_back(id);
+                self.end(id, |live| of_process(exit, &live.capture));
+            }
+        }
+    }
+
+    /// The end of an output without a newline might have been the beginning of a secret.
+    fn say_what_was_held_back(&mut self, id: Id) {
+        let Some(live) = self.live.get_mut(&id) else { return };
+        for stream in [Stream::Stdout, Stream::Stderr] {
+            let Some(text) = live.veils[stream as usize].rest(&live.secrets) else { continue };
+            live.keep(stream, &text, false);
+            let (run, lease, at) = (live.run, live.lease, clock::wall());
+            (self.logs)(LogLine { run, lease, at, stream, text, newline: false });
         }
     }
 
@@ -144,7 +184,7 @@ impl Processes {
                 let _ = kill_process_group(leader, Signal::KILL);
             }
             let error = "the guardian of its process died, so the process was killed";
-            self.ended.push_back((live.lease, failed(error)));
+            self.ended.push_back((live.lease, Outcome::failed(error)));
         }
         if let Some(guardian) = guardian {
             guardian.kill_what_is_left();

@@ -4,13 +4,16 @@ use crate::functions::{Calls, Functions};
 use crate::guardian::GuardianCommand;
 use crate::logs::LogSink;
 use crate::order::{self, Work};
-use crate::outcome::failed;
 use crate::processes::{ProcessOrder, Processes};
+use crate::secrets::Secrets;
 use std::collections::{BTreeMap, VecDeque};
 use tidegate_core::ids::{RunId, TaskId};
-use tidegate_core::model::Order;
+use tidegate_core::model::{Order, Surroundings};
 use tidegate_core::protocol::{Attempt, Lease, Outcome};
 use tidegate_core::time::{Moment, Span};
+
+/// What carries scripts out: every system has it.
+const SHELL: &str = "sh";
 
 pub(crate) struct Runner {
     processes: Processes,
@@ -35,14 +38,20 @@ impl Runner {
             Work::Call { function, input } => {
                 self.calls.start(attempt, run, (deadline, grace), &function, input)
             }
-            Work::Order(Order::Run { argv, mut env, cwd }) => {
-                env.extend(identity(attempt, run));
-                self.processes.start(lease, ProcessOrder { run, argv, env, cwd, deadline, grace });
+            Work::Order(Order::Run { argv, surroundings }) => {
+                let order = process(argv, surroundings, attempt, run, (deadline, grace))?;
+                self.processes.start(lease, order);
+                Ok(())
+            }
+            Work::Order(Order::Shell { script, surroundings }) => {
+                let argv = vec![SHELL.to_owned(), "-c".to_owned(), script];
+                let order = process(argv, surroundings, attempt, run, (deadline, grace))?;
+                self.processes.start(lease, order);
                 Ok(())
             }
         });
         if let Err(error) = started {
-            self.refused.push_back((lease, failed(error)));
+            self.refused.push_back((lease, Outcome::failed(error)));
         }
     }
 
@@ -85,6 +94,22 @@ impl Runner {
         ended.extend(self.calls.close().await);
         ended
     }
+}
+
+/// The error is a sentence.
+fn process(
+    argv: Vec<String>,
+    surroundings: Surroundings,
+    attempt: &Attempt,
+    run: RunId,
+    (deadline, grace): (Moment, Span),
+) -> Result<ProcessOrder, String> {
+    let Surroundings { env, cwd } = surroundings;
+    let mut secrets = Secrets::default();
+    let reveal = |(name, text)| Ok((name, secrets.reveal(&text)?));
+    let mut env = env.into_iter().map(reveal).collect::<Result<BTreeMap<String, String>, String>>()?;
+    env.extend(identity(attempt, run));
+    Ok(ProcessOrder { run, argv, env, cwd, secrets, deadline, grace })
 }
 
 /// What a process can know about itself. The task is the same for all attempts, so it serves as idempotency

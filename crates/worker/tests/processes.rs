@@ -6,7 +6,7 @@ use serde_json::json;
 use std::sync::{Arc, mpsc};
 use std::time::{SystemTime, UNIX_EPOCH};
 use support::{PATIENCE, Witness, bench, error, output, run, script, within};
-use tidegate_core::protocol::Outcome;
+use tidegate_core::protocol::{Failure, Outcome};
 use tidegate_core::time::Moment;
 use tidegate_worker::Stream;
 use tidegate_worker::output::KEPT;
@@ -24,7 +24,9 @@ async fn a_process_succeeds_with_its_output() {
 async fn a_failure_names_the_code_or_the_signal_and_the_last_words() {
     let mut bench = bench(|_| {});
     let outcome = bench.run(json!({ "argv": ["sh", "-c", "echo out; echo no table >&2; exit 3"] })).await;
-    let Outcome::Failed { error: message, output: Some(output) } = outcome else { panic!("{outcome:?}") };
+    let Outcome::Failed(Failure { error: message, output: Some(output), .. }) = outcome else {
+        panic!("{outcome:?}")
+    };
     assert_eq!(message, "exit code 3: no table");
     let output: serde_json::Value = serde_json::from_slice(output.bytes()).unwrap();
     assert_eq!(output, json!({ "exit_code": 3, "stdout": "out\n", "stderr": "no table\n" }));

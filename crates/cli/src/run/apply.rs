@@ -175,7 +175,7 @@ impl View {
     }
 
     fn granted(&mut self, task: TaskId, number: u32, at: Moment) -> Option<Event> {
-        let of = self.definition(task.node)?.retry.attempts;
+        let of = self.definition(task.node)?.attempts();
         let step = self.step_mut(task.node)?;
         match (task.index(), &mut step.items) {
             (Some(index), Some(items)) => {
@@ -201,7 +201,7 @@ impl View {
         error: Option<&str>,
         at: Moment,
     ) -> Option<Event> {
-        let of = self.definition(task.node)?.retry.attempts;
+        let of = self.definition(task.node)?.attempts();
         let step = self.step_mut(task.node)?;
         let was_running = match (task.index(), &mut step.items) {
             (Some(index), Some(items)) => {

@@ -176,7 +176,7 @@ impl Tree<'_> {
     }
 
     fn details(&self, run: &Run, definition: &Definition, step: &Step) -> Vec<(Tone, String)> {
-        let of = definition.retry.attempts;
+        let of = definition.attempts();
         match step.state {
             None if run.state.is_end() => vec![(Tone::Dim, "not started".to_owned())],
             None => {

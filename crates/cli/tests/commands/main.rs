@@ -4,6 +4,7 @@
 mod database;
 
 mod check;
+mod examples;
 mod guides;
 mod outage;
 mod run;

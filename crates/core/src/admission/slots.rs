@@ -13,22 +13,26 @@ pub struct Skills {
     pub functions: Vec<Name>,
     /// Whether it starts processes.
     pub processes: bool,
+    /// Whether it carries out orders inside its own process.
+    pub io: bool,
 }
 
 impl Skills {
-    /// A worker of the default queue that starts processes and nothing else.
+    /// A worker of the default queue that knows no functions.
     pub fn plain() -> Self {
         Skills {
             queues: vec![Name::new(Requirement::DEFAULT_QUEUE)],
             labels: Vec::new(),
             functions: Vec::new(),
             processes: true,
+            io: true,
         }
     }
 
     pub fn fit(&self, need: &Requirement) -> bool {
         let runs = match &need.runner {
             Runner::Process => self.processes,
+            Runner::Io => self.io,
             Runner::Function(action) => self.functions.contains(action),
         };
         runs && self.queues.contains(&need.queue)

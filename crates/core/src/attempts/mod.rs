@@ -409,7 +409,7 @@ impl Attempts {
 /// Nobody asked it to stop, so having been stopped is a failure like any other.
 fn unasked(outcome: Outcome) -> Outcome {
     match outcome {
-        Outcome::Stopped => Outcome::Failed { error: "it was stopped on its worker".into(), output: None },
+        Outcome::Stopped => Outcome::failed("it was stopped on its worker"),
         other => other,
     }
 }

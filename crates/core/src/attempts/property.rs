@@ -188,7 +188,7 @@ fn step(attempts: &mut Attempts, book: &mut Book, input: Input) {
                 let deadline = book.live.remove(&lease).expect("it is live");
                 let outcome = match outcome {
                     0 => Outcome::Succeeded(Payload::null()),
-                    1 => Outcome::Failed { error: "no".into(), output: None },
+                    1 => Outcome::failed("no"),
                     _ => Outcome::Stopped,
                 };
                 if now >= deadline {

@@ -200,7 +200,7 @@ mod tests {
         let items = |count| Evaluation::Items((0..count).map(|_| Ok(rendered(None))).collect());
         kit.apply(evaluated(slice(0, EXPAND_SLICE), items(EXPAND_SLICE)));
         let lease = kit.lease(TaskId::item(step, 0));
-        kit.finish(lease, Outcome::Failed { error: "boom".to_owned(), output: None });
+        kit.finish(lease, Outcome::failed("boom"));
         assert_eq!(kit.ended(step), None, "the rest is being rendered");
         kit.apply(evaluated(slice(EXPAND_SLICE, count), items(5)));
         let error = format!("1 of {count} items failed");

@@ -1,12 +1,14 @@
 //! A worker reports how an attempt ended. Only the live lease counts.
 
 use crate::core::Core;
+use crate::digest::Digest;
 use crate::ids::TaskId;
+use crate::model::Cause;
 use crate::nodes::Work;
 use crate::planted::Bug;
-use crate::protocol::{Answer, Finish, Lease, Outcome, Payload, Refusal, Stop, Tally};
+use crate::protocol::{Answer, Failure, Finish, Lease, Outcome, Refusal, Stop, Tally};
 use crate::state::State;
-use crate::time::Moment;
+use crate::time::{Moment, Span};
 use crate::works::Verdict;
 
 impl Core {
@@ -29,13 +31,13 @@ impl Core {
                 let verdict = Verdict::End { state: State::Succeeded, output, error: None };
                 self.conclude(task, tally, verdict, now);
             }
-            (Outcome::Failed { .. } | Outcome::Stopped | Outcome::HandedBack, Some(stop)) => {
+            (Outcome::Failed(_) | Outcome::Stopped | Outcome::HandedBack, Some(stop)) => {
                 self.end_stopped(task, stop, now);
             }
-            (Outcome::Failed { error, output }, None) => self.failed(task, State::Failed, error, output, now),
+            (Outcome::Failed(failure), None) => self.failed(task, State::Failed, failure, now),
             (Outcome::Stopped | Outcome::HandedBack, None) => {
                 if self.planted.has(Bug::HandBackCharged) {
-                    self.failed(task, State::Failed, "handed back".to_owned(), None, now);
+                    self.failed(task, State::Failed, Failure::new("handed back"), now);
                 } else {
                     let tally = self.tally(task);
                     self.conclude(task, tally, Verdict::Again { due: None, error: None }, now);
@@ -53,7 +55,8 @@ impl Core {
     pub(crate) fn end_stopped(&mut self, task: TaskId, stop: Stop, now: Moment) {
         match stop {
             Stop::TimedOut => {
-                self.failed(task, State::TimedOut, "ran longer than its timeout".to_owned(), None, now)
+                let failure = Failure::new("ran longer than its timeout").caused_by(Cause::TIMEOUT);
+                self.failed(task, State::TimedOut, failure, now);
             }
             _ => {
                 let tally = self.tally(task);
@@ -68,12 +71,15 @@ impl Core {
     }
 
     /// One more failed try: again after a pause, or the end.
-    fn failed(&mut self, task: TaskId, state: State, error: String, output: Option<Payload>, now: Moment) {
-        let retry = self.terms(task.node).retry;
+    fn failed(&mut self, task: TaskId, state: State, failure: Failure, now: Moment) {
+        let Failure { error, output, cause, retry_after } = failure;
         let mut tally = self.tally(task);
         tally.failures += 1;
-        let verdict = if tally.failures < retry.attempts {
-            Verdict::Again { due: Some(now + retry.pause(tally.failures)), error: Some(error) }
+        let retry = self.terms(task.node).retry;
+        let verdict = if tally.failures < retry.attempts && retry.is_for(cause.as_ref()) {
+            let pause = retry.pause(tally.failures, chance(task, tally.failures));
+            let due = now + pause.max(retry_after.unwrap_or(Span::ZERO));
+            Verdict::Again { due: Some(due), error: Some(error) }
         } else {
             Verdict::End { state, output, error: Some(error) }
         };
@@ -81,15 +87,26 @@ impl Core {
     }
 }
 
+/// Differs between tasks, and between the tries of one; the same after a restart.
+fn chance(task: TaskId, failures: u32) -> u64 {
+    let mut digest = Digest::new();
+    digest.number(task.node.0);
+    digest.number(task.index().map_or(0, |index| u64::from(index) + 1));
+    digest.number(u64::from(failures));
+    digest.finish()
+}
+
 #[cfg(test)]
 mod tests {
     use crate::admission::SlotCounts;
     use crate::ids::{Epoch, NodeId, TaskId};
+    use crate::model::{Action, ActionPolicy, Cause, Retry, Step};
     use crate::protocol::{
-        Answer, Command, Finish, LARGEST_PAYLOAD, Lease, Outcome, Payload, Refusal, Write,
+        Answer, Command, Evaluation, Failure, Finish, LARGEST_PAYLOAD, Lease, Outcome, Payload, Refusal,
+        Write,
     };
     use crate::state::State;
-    use crate::testkit::{Kit, WORKER};
+    use crate::testkit::{Kit, WORKER, flow, rendered, step};
     use crate::time::Span;
 
     fn finish(lease: Lease, outcome: Outcome) -> Command {
@@ -142,7 +159,7 @@ mod tests {
         assert_eq!(kit.finish(first, Outcome::Stopped), Answer::Done);
         let second = kit.lease(job);
         assert!(second.epoch > first.epoch);
-        let failed = Outcome::Failed { error: "boom".to_owned(), output: None };
+        let failed = Outcome::failed("boom");
         assert_eq!(kit.finish(second, failed), Answer::Done);
         assert_eq!(kit.ended(job.node), Some((State::Failed, Some("boom".to_owned()))));
     }
@@ -153,7 +170,7 @@ mod tests {
         let job = TaskId::node(kit.job("work"));
         let lease = kit.lease(job);
         let said = Payload::new(r#"{"exit":3}"#);
-        kit.finish(lease, Outcome::Failed { error: "boom".to_owned(), output: Some(said.clone()) });
+        kit.finish(lease, Outcome::Failed(Failure { output: Some(said.clone()), ..Failure::new("boom") }));
         let kept =
             |write: &Write| matches!(write, Write::Ended { output: Some(output), .. } if *output == said);
         assert!(kit.writes.iter().any(kept), "{:?}", kit.writes);
@@ -167,6 +184,39 @@ mod tests {
         kit.finish(kit.lease(job), Outcome::Succeeded(large));
         let error = "its output: it is too large, it has 16.1 MiB and 16 MiB are allowed";
         assert_eq!(kit.ended(job.node), Some((State::Failed, Some(error.to_owned()))));
+    }
+
+    #[test]
+    fn only_what_may_get_better_is_tried_again_and_not_before_somebody_asked() {
+        let mut kit = Kit::new(1);
+        let retry = Retry { attempts: 3, on: vec![Cause("status:5xx".into())], ..Retry::ONCE };
+        let policy = ActionPolicy { retry, ..ActionPolicy::silent("work".into()) };
+        kit.declare(Vec::new(), vec![Action::function(policy)], None);
+        let job = TaskId::node(kit.job("work"));
+        let busy =
+            Failure { retry_after: Some(Span::seconds(5)), ..Failure::new("busy").caused_by("status:503") };
+        kit.finish(kit.lease(job), Outcome::Failed(busy));
+        kit.advance(Span::seconds(4));
+        assert_eq!(kit.state(job), Some(State::Scheduled), "the usual pause of a second is over");
+        kit.advance(Span::seconds(1));
+        let wrong = Failure::new("no such page").caused_by("status:404");
+        kit.finish(kit.lease(job), Outcome::Failed(wrong));
+        assert_eq!(kit.ended(job.node), Some((State::Failed, Some("no such page".to_owned()))));
+    }
+
+    #[test]
+    fn a_step_says_what_its_action_does_not_and_the_other_way_round() {
+        let mut kit = Kit::new(1);
+        let retry = |attempts| Retry { attempts, ..Retry::ONCE };
+        let policy = ActionPolicy { retry: retry(2), max_losses: 7, ..ActionPolicy::silent("work".into()) };
+        let call = |name, retry| Step { retry, ..step(name) };
+        let steps = vec![call("silent", None), call("loud", Some(retry(5)))];
+        kit.declare(vec![flow("demo", steps)], vec![Action::function(policy)], None);
+        let run = kit.run("demo");
+        (0..2).for_each(|step| drop(kit.answer_step(run, step, Evaluation::Order(rendered(None)))));
+        let terms = |index| kit.core.terms(run.step(index));
+        assert_eq!((terms(0).retry.attempts, terms(0).max_losses), (2, 7));
+        assert_eq!((terms(1).retry.attempts, terms(1).max_losses), (5, 7));
     }
 
     #[test]

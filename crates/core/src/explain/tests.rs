@@ -181,7 +181,7 @@ fn only_what_went_well_says_how_long_such_work_takes() {
         let job = kit.job("work");
         kit.advance(Span::seconds(1));
         let lease = kit.lease(TaskId::node(job));
-        kit.finish(lease, Outcome::Failed { error: "boom".to_owned(), output: None });
+        kit.finish(lease, Outcome::failed("boom"));
     }
     kit.job("work");
     let waits = kit.job("work");

@@ -24,8 +24,8 @@ impl Action {
 /// What carries an action out.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum ActionWork {
-    /// A process; the template is a JSON object `{argv, env, cwd}` over the action's inputs.
-    Run(Template),
+    /// What a worker carries out, as for a step; the template is over the action's inputs.
+    Order(Template),
     /// A function that a worker registered under the action's name.
     Function,
 }

@@ -68,14 +68,22 @@ pub struct Step {
     /// Pools claimed by every attempt, with units; sorted by name.
     pub pools: Vec<(Name, u32)>,
     pub needs: Requirement,
-    pub retry: Retry,
-    pub max_losses: u32,
+    /// What the step does not say about its attempts is said by its action, if it has one.
+    pub retry: Option<Retry>,
+    pub max_losses: Option<u32>,
     /// Bounds the running time of one attempt.
     pub timeout: Option<Span>,
     /// Bounds the time from being ready to the first start.
     pub start_within: Option<Span>,
     /// The step's line in its file.
     pub line: u32,
+}
+
+impl Step {
+    /// Tries in all, as far as the step says.
+    pub fn attempts(&self) -> u32 {
+        self.retry.as_ref().map_or(1, |retry| retry.attempts)
+    }
 }
 
 /// When a step whose predecessors have all ended runs, and when it is skipped.
@@ -101,8 +109,8 @@ impl Rule {
 /// What a step (or each item of its loop) does.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Work {
-    /// A process; the template is a JSON object `{argv, env, cwd}`.
-    Run(Template),
+    /// What a worker carries out; the template is a JSON object with one member, named like the runner: `{"run": {…}}`.
+    Order(Template),
     /// A named action; the template is a JSON object of its inputs.
     Action { action: Name, inputs: Template },
     /// A sub-flow; the template is a JSON object of its inputs.
@@ -114,7 +122,7 @@ pub enum Work {
 impl Work {
     pub fn template(&self) -> &Template {
         match self {
-            Work::Run(template) | Work::Wait(template) => template,
+            Work::Order(template) | Work::Wait(template) => template,
             Work::Action { inputs, .. } | Work::Flow { inputs, .. } => inputs,
         }
     }
@@ -142,14 +150,44 @@ impl OnFailure {
     pub const STOP: OnFailure = OnFailure::Tolerate(0);
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Retry {
     /// Tries in all, the first included.
     pub attempts: u32,
     pub backoff: Backoff,
     pub delay: Span,
     pub max_delay: Span,
+    /// Pauses are spread between half and all of what they would be, so that those who failed together do not come
+    /// back together.
+    pub jitter: bool,
+    /// Only failures with one of these causes are tried again; all, if there are none.
+    pub on: Vec<Cause>,
 }
+
+/// Why something failed, or which reasons are meant: `timeout`, `exit:75`, `status:503`. A reason that ends before the
+/// colon means all of its kind, and an `x` any digit: `status`, `status:5xx`.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Cause(pub Name);
+
+impl Cause {
+    pub const TIMEOUT: &str = "timeout";
+
+    /// Whether `cause` is one of those that this one means.
+    pub fn means(&self, cause: &Cause) -> bool {
+        let (mine, theirs) = (self.0.as_str(), cause.0.as_str());
+        let (kind, wanted) = mine.split_once(':').map_or((mine, None), |(kind, wanted)| (kind, Some(wanted)));
+        let (other, found) = theirs.split_once(':').unwrap_or((theirs, ""));
+        let alike = |(wanted, found): (u8, u8)| wanted == found || (wanted == b'x' && found.is_ascii_digit());
+        kind == other
+            && wanted.is_none_or(|wanted| {
+                wanted.len() == found.len() && wanted.bytes().zip(found.bytes()).all(alike)
+            })
+    }
+}
+
+/// What holds where nobody said anything.
+pub static ONCE: Retry = Retry::ONCE;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Backoff {
@@ -164,10 +202,25 @@ impl Retry {
         backoff: Backoff::Exponential,
         delay: Span::seconds(1),
         max_delay: Span::minutes(5),
+        jitter: false,
+        on: Vec::new(),
     };
 
-    /// How long to wait after `failures` failed tries (at least one).
-    pub fn pause(&self, failures: u32) -> Span {
+    /// Whether a failure with this cause, which nobody may know, is tried again.
+    pub fn is_for(&self, cause: Option<&Cause>) -> bool {
+        self.on.is_empty() || cause.is_some_and(|cause| self.on.iter().any(|wanted| wanted.means(cause)))
+    }
+
+    /// How long to wait after `failures` failed tries (at least one). `chance` is any number that differs between tasks.
+    pub fn pause(&self, failures: u32, chance: u64) -> Span {
+        let whole = self.backed_off(failures);
+        match self.jitter {
+            true => Span(whole.0 - ((u128::from(whole.0 / 2) * u128::from(chance)) >> 64) as u64),
+            false => whole,
+        }
+    }
+
+    fn backed_off(&self, failures: u32) -> Span {
         let failures = u64::from(failures.max(1));
         let span = match self.backoff {
             Backoff::Constant => self.delay,
@@ -187,12 +240,45 @@ mod tests {
     #[test]
     fn pauses_grow_as_told_and_stop_at_the_maximum() {
         let retry =
-            |backoff| Retry { attempts: 9, backoff, delay: Span::millis(200), max_delay: Span::seconds(1) };
-        let pauses = |backoff| (1..=5).map(|n| retry(backoff).pause(n).0 / 1000).collect::<Vec<_>>();
+            |backoff| Retry { backoff, delay: Span::millis(200), max_delay: Span::seconds(1), ..Retry::ONCE };
+        let pauses = |backoff| (1..=5).map(|n| retry(backoff).pause(n, 7).0 / 1000).collect::<Vec<_>>();
         assert_eq!(pauses(Backoff::Constant), [200, 200, 200, 200, 200]);
         assert_eq!(pauses(Backoff::Linear), [200, 400, 600, 800, 1000]);
         assert_eq!(pauses(Backoff::Exponential), [200, 400, 800, 1000, 1000]);
-        assert_eq!(retry(Backoff::Exponential).pause(500), Span::seconds(1), "no overflow");
-        assert_eq!(retry(Backoff::Linear).pause(0), Span::millis(200));
+        assert_eq!(retry(Backoff::Exponential).pause(500, 7), Span::seconds(1), "no overflow");
+        assert_eq!(retry(Backoff::Linear).pause(0, 7), Span::millis(200));
+    }
+
+    #[test]
+    fn spread_pauses_lie_between_half_and_all() {
+        let retry = Retry { jitter: true, delay: Span::seconds(8), ..Retry::ONCE };
+        assert_eq!(retry.pause(1, 0), Span::seconds(8));
+        assert_eq!(retry.pause(1, 1 << 63), Span::seconds(6));
+        assert!(retry.pause(1, u64::MAX) >= Span::seconds(4));
+    }
+
+    #[test]
+    fn causes_are_meant_one_by_one_or_together() {
+        let retry = |on: &[&str]| Retry {
+            on: on.iter().map(|cause| Cause((*cause).into())).collect(),
+            ..Retry::ONCE
+        };
+        let cause = |cause: &str| Some(Cause(cause.into()));
+        let cases = [
+            (&["status:5xx", "connect"][..], "status:503", true),
+            (&["status:5xx"], "status:429", false),
+            (&["status"], "status:429", true),
+            (&["exit:75"], "exit:7", false),
+            (&["exit:75"], "exit:75", true),
+            (&["timeout"], "timeout", true),
+            (&["sql:40001"], "sql:40001", true),
+            (&["sql:40xxx"], "sql:40P01", false),
+            (&["stat"], "status:503", false),
+            (&[], "anything", true),
+        ];
+        for (on, failed, expected) in cases {
+            assert_eq!(retry(on).is_for(cause(failed).as_ref()), expected, "{on:?} {failed}");
+        }
+        assert!(retry(&[]).is_for(None) && !retry(&["exit"]).is_for(None));
     }
 }

@@ -9,13 +9,35 @@ use std::collections::BTreeMap;
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Order {
+    /// A program and its arguments.
     Run {
         argv: Vec<String>,
-        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-        env: BTreeMap<String, String>,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        cwd: Option<String>,
+        #[serde(flatten)]
+        surroundings: Surroundings,
     },
+    /// A script, whose text is as it stands in the file: values reach it through the environment only.
+    Shell {
+        script: String,
+        #[serde(flatten)]
+        surroundings: Surroundings,
+    },
+}
+
+/// What a process finds around it.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Surroundings {
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub env: BTreeMap<String, Text>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<String>,
+}
+
+/// A text, or where the worker that needs it finds one that nobody else may see: `env:NAME`, `file:PATH`.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Text {
+    Plain(String),
+    Secret { secret: String },
 }
 
 /// Which of a worker's two kinds of slots an attempt takes.
@@ -30,8 +52,10 @@ pub enum SlotKind {
 /// What carries an order out.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum Runner {
-    /// Any worker can start processes.
+    /// A process of its own.
     Process,
+    /// What a worker does inside its own process, waiting for others most of the time.
+    Io,
     /// A function that a worker registered under the action's name.
     Function(Name),
 }
@@ -58,12 +82,16 @@ impl Requirement {
         Requirement { runner: Runner::Function(action), ..Requirement::process() }
     }
 
+    pub fn io() -> Self {
+        Requirement { runner: Runner::Io, ..Requirement::process() }
+    }
+
     pub const DEFAULT_QUEUE: &str = "default";
 
     pub fn slot(&self) -> SlotKind {
         match self.runner {
             Runner::Process => SlotKind::Process,
-            Runner::Function(_) => SlotKind::Io,
+            Runner::Io | Runner::Function(_) => SlotKind::Io,
         }
     }
 }

@@ -279,7 +279,7 @@ mod tests {
     fn a_stopped_loop_ends_items_that_pause_before_a_retry_in_slices() {
         let count = SLICE + 44;
         let mut kit = Kit::new(count);
-        let retry = Retry { attempts: 2, ..Retry::ONCE };
+        let retry = Some(Retry { attempts: 2, ..Retry::ONCE });
         let each = Step { retry, ..looping("each", None, OnFailure::STOP) };
         kit.declare(vec![flow("big", vec![each])], Vec::new(), None);
         let run = kit.run("big");
@@ -287,7 +287,7 @@ mod tests {
         kit.apply(Command::Wake);
         for index in 0..count {
             let lease = kit.lease(TaskId::item(each, index));
-            kit.finish(lease, Outcome::Failed { error: "first".into(), output: None });
+            kit.finish(lease, Outcome::failed("first"));
         }
         let ended = |kit: &Kit| {
             let of_items =
@@ -337,7 +337,7 @@ mod tests {
     #[test]
     fn what_an_item_is_to_do_is_at_hand_until_it_ends() {
         let mut kit = Kit::new(2);
-        let retry = Retry { attempts: 2, ..Retry::ONCE };
+        let retry = Some(Retry { attempts: 2, ..Retry::ONCE });
         let each = Step { retry, ..looping("each", None, OnFailure::STOP) };
         kit.declare(vec![flow("one", vec![each])], Vec::new(), None);
         let run = kit.run("one");
@@ -352,7 +352,7 @@ mod tests {
         };
         assert_eq!(orders(&kit), [Some(Payload::new("7")), Some(Payload::new("7"))]);
         let first = TaskId::item(run.step(0), 0);
-        kit.finish(kit.lease(first), Outcome::Failed { error: "first".into(), output: None });
+        kit.finish(kit.lease(first), Outcome::failed("first"));
         kit.advance(Span::seconds(60));
         kit.apply(Command::Wake);
         assert_eq!(orders(&kit)[2..], [Some(Payload::new("7"))], "the second attempt");

@@ -35,7 +35,7 @@ impl Core {
             (Evaluation::Failed { error }, _) => {
                 return self.close_unopened_step(run, index, State::Failed, Some(error), now);
             }
-            (Evaluation::Order(Rendered { order, key }), StepWork::Run(_) | StepWork::Action { .. })
+            (Evaluation::Order(Rendered { order, key }), StepWork::Order(_) | StepWork::Action { .. })
                 if !is_loop =>
             {
                 let kind = Kind::Plain {
@@ -46,7 +46,7 @@ impl Core {
                 };
                 (kind, StepKind::Plain { key }, Some(order))
             }
-            (Evaluation::List { items, count }, StepWork::Run(_) | StepWork::Action { .. }) if is_loop => {
+            (Evaluation::List { items, count }, StepWork::Order(_) | StepWork::Action { .. }) if is_loop => {
                 let items_of = Loop { count, ..Loop::default() };
                 (Kind::Loop(Box::new(items_of)), StepKind::Loop { count }, Some(items))
             }

@@ -19,7 +19,7 @@ pub use evaluation::{Evaluation, Payload, Question, Rendered};
 pub(crate) use size::cut;
 pub use size::{BATCH_BYTES, LARGEST_PAYLOAD, LONGEST_ERROR, check_size, size_of_item};
 pub use snapshot::Snapshot;
-pub use worker::{Attempt, Heartbeat, Lease, Outcome, Renewal};
+pub use worker::{Attempt, Failure, Heartbeat, Lease, Outcome, Renewal};
 pub use write::{
     Body, DeclaredRow, GrantRow, Idempotency, ItemRow, JobBody, Life, LimitRow, NodeRow, Override, Pace,
     RunBody, StepBody, StepKind, Stop, Tally, WorkerRow, Write,

@@ -3,7 +3,7 @@
 //!
 //! Counted is what callers choose: payloads, names and errors. What we add to them is small, and not counted.
 
-use super::{Command, Evaluation, Finish, Outcome, Payload, Refusal, Rendered, Submission, Submit};
+use super::{Command, Evaluation, Failure, Finish, Outcome, Payload, Refusal, Rendered, Submission, Submit};
 use std::fmt;
 
 /// Of one submission (with its tags), and of what an attempt or a run puts out.
@@ -75,7 +75,7 @@ impl Finish {
     pub fn size(&self) -> usize {
         match &self.outcome {
             Outcome::Succeeded(output) => output.bytes().len(),
-            Outcome::Failed { error, output } => {
+            Outcome::Failed(Failure { error, output, .. }) => {
                 error.len() + output.as_ref().map_or(0, |output| output.bytes().len())
             }
             Outcome::Stopped | Outcome::HandedBack => 0,
@@ -114,12 +114,14 @@ impl Outcome {
         match self {
             Outcome::Succeeded(output) => match check_size(output.bytes().len()) {
                 Ok(()) => Outcome::Succeeded(output),
-                Err(refusal) => Outcome::Failed { error: format!("its output: {refusal}"), output: None },
+                Err(refusal) => Outcome::failed(format!("its output: {refusal}")),
             },
-            Outcome::Failed { error, output } => Outcome::Failed {
+            Outcome::Failed(Failure { error, output, cause, retry_after }) => Outcome::Failed(Failure {
                 error: cut(error),
                 output: output.filter(|output| check_size(output.bytes().len()).is_ok()),
-            },
+                cause,
+                retry_after,
+            }),
             Outcome::Stopped | Outcome::HandedBack => self,
         }
     }
@@ -162,10 +164,10 @@ mod tests {
         let larger = Payload::new(vec![b'1'; LARGEST_PAYLOAD + 1]);
         let error = "its output: it is too large, it has 16.1 MiB and 16 MiB are allowed".to_owned();
         let failed = Outcome::Succeeded(larger.clone()).within_bounds();
-        assert!(failed == Outcome::Failed { error, output: None });
-        let failed = Outcome::Failed { error: "boom".to_owned(), output: Some(larger) };
-        assert!(failed.within_bounds() == Outcome::Failed { error: "boom".to_owned(), output: None });
-        let small = Outcome::Failed { error: "boom".to_owned(), output: Some(Payload::null()) };
+        assert!(failed == Outcome::failed(error));
+        let failed = Outcome::Failed(Failure { output: Some(larger), ..Failure::new("boom") });
+        assert!(failed.within_bounds() == Outcome::failed("boom"));
+        let small = Outcome::Failed(Failure { output: Some(Payload::null()), ..Failure::new("boom") });
         assert_eq!(small.clone().within_bounds(), small);
         assert_eq!(Outcome::Stopped.within_bounds(), Outcome::Stopped);
     }

@@ -2,6 +2,7 @@
 
 use super::Payload;
 use crate::ids::{Epoch, Name, TaskId};
+use crate::model::Cause;
 use crate::time::Span;
 use serde::{Deserialize, Serialize};
 
@@ -29,14 +30,39 @@ pub struct Attempt {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub enum Outcome {
     Succeeded(Payload),
-    Failed {
-        error: String,
-        output: Option<Payload>,
-    },
+    Failed(Failure),
     /// It was told to stop, and has.
     Stopped,
     /// Given back unharmed: the worker is shutting down. Costs the task nothing.
     HandedBack,
+}
+
+/// How it went wrong.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Failure {
+    /// A sentence.
+    pub error: String,
+    pub output: Option<Payload>,
+    pub cause: Option<Cause>,
+    /// Not to be tried again before so much time has passed, as somebody else asked for.
+    pub retry_after: Option<Span>,
+}
+
+impl Failure {
+    pub fn new(error: impl Into<String>) -> Failure {
+        Failure { error: error.into(), ..Failure::default() }
+    }
+
+    pub fn caused_by(self, cause: impl Into<Name>) -> Failure {
+        Failure { cause: Some(Cause(cause.into())), ..self }
+    }
+}
+
+impl Outcome {
+    /// It failed, and there is nothing more to say about it.
+    pub fn failed(error: impl Into<String>) -> Outcome {
+        Outcome::Failed(Failure::new(error))
+    }
 }
 
 /// Everything a worker has. What is not listed is not renewed.

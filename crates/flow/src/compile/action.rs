@@ -3,17 +3,19 @@
 use super::context::{Context, Fields};
 use super::document::Firsts;
 use super::pools::{self, Pools};
-use super::{flow, inputs, policy, work};
+use super::work::process;
+use super::{flow, inputs, policy, step};
 use crate::problem::{Problem, quoted};
 use crate::template::Names;
 use crate::yaml::Node;
 use tidegate_core::model::{Action, ActionPolicy, ActionWork, MAX_LOSSES, Requirement, Retry};
 
-const FIELDS: [&str; 14] = [
+const FIELDS: [&str; 19] = [
     "action",
     "description",
     "inputs",
     "run",
+    "shell",
     "env",
     "cwd",
     "worker",
@@ -24,8 +26,12 @@ const FIELDS: [&str; 14] = [
     "quota",
     "line",
     "pools",
+    "retry",
+    "timeout",
+    "max_losses",
+    "on",
 ];
-const LATER: [&str; 6] = ["http", "sql", "shell", "do", "retry", "timeout"];
+const LATER: [&str; 3] = ["http", "sql", "do"];
 
 pub(super) fn compile(
     cx: &mut Context<'_>,
@@ -45,43 +51,47 @@ pub(super) fn compile(
     let description = flow::description(cx, &fields);
     let inputs = inputs::compile(cx, fields.get("inputs"));
     let key = fields.get("key").map(|entry| cx.template(&entry.node, names));
+    let needs = match work {
+        ActionWork::Order(_) => Requirement::process(),
+        ActionWork::Function => Requirement::function(name.clone()?),
+    };
     let policy = ActionPolicy {
         each: policy::each(cx, &fields),
         keyed: key.is_some(),
         when_busy: policy::when_busy(cx, &fields),
         line: policy::line(cx, fields.get("line")),
         pools: pools::demands(cx, fields.get("pools"), pools),
-        needs: match work {
-            ActionWork::Run(_) => Requirement::process(),
-            ActionWork::Function => Requirement::function(name.clone()?),
-        },
-        retry: Retry::ONCE,
-        max_losses: MAX_LOSSES,
-        timeout: None,
+        needs: step::needs(cx, fields.get("on"), needs),
+        retry: fields.get("retry").map_or(Retry::ONCE, |entry| step::retry(cx, entry)),
+        max_losses: step::max_losses(cx, &fields).unwrap_or(MAX_LOSSES),
+        timeout: fields.get("timeout").and_then(|entry| cx.duration(entry)),
         origin: cx.origin(head.key_span),
         action: name?,
     };
     Some(Action { policy, description, inputs, key, work })
 }
 
-/// `run: […]`, or a function that a worker registered (`worker: true`, which is also the default).
+/// `run`, `shell`, or a function that a worker registered (`worker: true`, which is also the default).
 fn work(cx: &mut Context<'_>, fields: &Fields<'_>, names: Names<'_>) -> ActionWork {
-    let worker = fields.get("worker").and_then(|entry| cx.flag(entry).map(|worker| (entry, worker)));
-    let Some(run) = fields.get("run") else {
-        for field in ["env", "cwd"] {
-            if let Some(entry) = fields.get(field) {
-                let problem = Problem::WrongPlace { field: field.to_owned(), kind: "a function of a worker" };
+    let worker = fields.get("worker").filter(|entry| cx.flag(entry) == Some(true));
+    let built_in = process::WORKS.iter().filter_map(|work| fields.get(work));
+    let mut works = built_in.chain(worker);
+    let (first, second) = (works.next(), works.next());
+    if let (Some(first), Some(second)) = (first, second) {
+        let action = fields.get("action").and_then(|head| head.node.text()).map_or_else(String::new, quoted);
+        let problem =
+            Problem::TwoWorks { step: action, first: first.key.clone(), second: second.key.clone() };
+        cx.report(second.key_span, problem);
+    }
+    match first.filter(|first| first.key != "worker") {
+        Some(entry) => ActionWork::Order(process::compile(cx, entry, fields, names)),
+        None => {
+            for entry in ["env", "cwd"].iter().filter_map(|field| fields.get(field)) {
+                let problem =
+                    Problem::WrongPlace { field: entry.key.clone(), kind: "a function of a worker" };
                 cx.report(entry.key_span, problem);
             }
+            ActionWork::Function
         }
-        return ActionWork::Function;
-    };
-    if let Some((entry, true)) = worker {
-        let action =
-            fields.get("action").map_or_else(String::new, |head| quoted(head.node.text().unwrap_or("")));
-        let problem =
-            Problem::TwoWorks { step: action, first: "run".to_owned(), second: "worker".to_owned() };
-        cx.report(entry.key_span, problem);
     }
-    ActionWork::Run(work::run(cx, run, fields, names))
 }

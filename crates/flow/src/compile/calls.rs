@@ -1,12 +1,15 @@
-//! Calls of actions and flows that are declared in the same files: their inputs can be checked before any run.
+//! Calls of actions and flows: whether there is such a thing, what it is given, and what it takes together with its
+//! step, checked before any run.
 
+use super::Elsewhere;
 use super::context::Context;
+use super::pools::Pools;
 use crate::diagnostics::Diagnostics;
 use crate::problem::{Problem, quoted};
 use crate::source::Span;
 use crate::yaml::{Entry, Value};
 use tidegate_core::ids::Name;
-use tidegate_core::model::{Action, Flow, Input};
+use tidegate_core::model::{Action, ActionWork, Flow, Input};
 
 /// One `action:` or `flow:` step, as it stands in its file.
 pub(super) struct Call {
@@ -15,6 +18,8 @@ pub(super) struct Call {
     span: Span,
     /// The names of what is given, and their places.
     given: Vec<(String, Span)>,
+    /// What the step takes of pools, besides what its action takes.
+    demands: Vec<(Name, u32)>,
 }
 
 #[derive(Clone, PartialEq, Eq)]
@@ -24,7 +29,13 @@ pub(super) enum Callee {
 }
 
 impl Call {
-    pub fn new(cx: &Context<'_>, callee: Callee, head: &Entry, inputs: Option<&Entry>) -> Option<Call> {
+    pub fn new(
+        cx: &Context<'_>,
+        callee: Callee,
+        head: &Entry,
+        inputs: Option<&Entry>,
+        demands: &[(Name, u32)],
+    ) -> Option<Call> {
         let given = match inputs.map(|entry| &entry.node.value) {
             None => Vec::new(),
             Some(Value::Map(entries)) => {
@@ -33,24 +44,61 @@ impl Call {
             // Something else was already reported.
             Some(_) => return None,
         };
-        Some(Call { file: cx.file, callee, span: head.node.span, given })
+        Some(Call { file: cx.file, callee, span: head.node.span, given, demands: demands.to_vec() })
     }
 }
 
-pub(super) fn check(calls: &[Call], flows: &[Flow], actions: &[Action], diagnostics: &mut Diagnostics) {
-    for call in calls {
-        let found: Option<(String, &[Input])> = match &call.callee {
-            Callee::Action(name) => actions
-                .iter()
-                .find(|action| action.policy.action == *name)
-                .map(|action| (format!("action `{name}`"), action.inputs.as_slice())),
-            Callee::Flow(name) => flows
-                .iter()
-                .find(|flow| flow.name == *name)
-                .map(|flow| (format!("flow `{name}`"), flow.inputs.as_slice())),
+/// Everything that can be called.
+pub(super) struct Known<'a> {
+    pub flows: &'a [Flow],
+    pub actions: &'a [Action],
+    pub pools: &'a Pools,
+    pub elsewhere: Elsewhere<'a>,
+}
+
+impl Known<'_> {
+    pub fn check(&self, calls: &[Call], diagnostics: &mut Diagnostics) {
+        for call in calls {
+            let cx = &mut Context { file: call.file, diagnostics };
+            match &call.callee {
+                Callee::Action(name) => self.check_action(cx, call, name),
+                Callee::Flow(name) => self.check_flow(cx, call, name),
+            }
+        }
+    }
+
+    fn check_action(&self, cx: &mut Context<'_>, call: &Call, name: &Name) {
+        let is_all = matches!(self.elsewhere, Elsewhere::Nothing);
+        let Some(action) = self.actions.iter().find(|action| action.policy.action == *name) else {
+            if is_all {
+                let known = self.actions.iter().map(|action| action.policy.action.as_str());
+                let problem = Problem::UnknownAction {
+                    action: name.to_string(),
+                    meant: cx.nearest(name.as_str(), known),
+                };
+                cx.report(call.span, problem);
+            }
+            return;
         };
-        if let Some((callee, inputs)) = found {
-            check_inputs(&mut Context { file: call.file, diagnostics }, call, callee, inputs);
+        if is_all && action.work == ActionWork::Function {
+            cx.report(call.span, Problem::NobodysFunction { action: name.to_string() });
+        }
+        if let Some(problem) = self.pools.too_small(&call.demands, &action.policy.pools) {
+            cx.report(call.span, problem);
+        }
+        check_inputs(cx, call, format!("action `{name}`"), &action.inputs);
+    }
+
+    fn check_flow(&self, cx: &mut Context<'_>, call: &Call, name: &Name) {
+        match self.flows.iter().find(|flow| flow.name == *name) {
+            Some(flow) => check_inputs(cx, call, format!("flow `{name}`"), &flow.inputs),
+            None if matches!(self.elsewhere, Elsewhere::Nothing) => {
+                let known = self.flows.iter().map(|flow| flow.name.as_str());
+                let problem =
+                    Problem::UnknownFlow { flow: name.to_string(), meant: cx.nearest(name.as_str(), known) };
+                cx.report(call.span, problem);
+            }
+            None => {}
         }
     }
 }

@@ -1,17 +1,19 @@
 //! Which kind of document each one is, and the order they are compiled in: capacity before demand.
 
+use super::calls::Known;
 use super::context::Context;
 use super::pools::Pools;
-use super::{Document, action, calls, flow, limits};
+use super::{Document, Elsewhere, action, flow, limits};
 use crate::diagnostics::Diagnostics;
 use crate::problem::{Problem, quoted};
 use crate::source::Span;
 use crate::yaml::{Node, Value};
-use std::collections::HashMap;
-use tidegate_core::model::{Action, ActionWork, Flow, LimitsDocument, Pool, Runner, Work};
+use std::collections::{BTreeMap, HashMap};
+use tidegate_core::ids::Name;
+use tidegate_core::model::{Action, ActionWork, Flow, LimitsDocument, Retry, Work};
 
 /// First words of documents that belong to the language but do not work yet.
-const LATER: [&str; 5] = ["trigger", "rule", "schedule", "connections", "secrets"];
+const LATER: [&str; 4] = ["trigger", "rule", "schedule", "connections"];
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
@@ -22,7 +24,7 @@ enum Kind {
 
 pub(super) fn compile(
     documents: &[(usize, Node)],
-    elsewhere: Option<&[Pool]>,
+    elsewhere: Elsewhere<'_>,
     diagnostics: &mut Diagnostics,
 ) -> Document {
     let kinds: Vec<Option<Kind>> =
@@ -33,7 +35,7 @@ pub(super) fn compile(
         limits::compile(&mut Context { file: *file, diagnostics }, node, &mut limits, &mut firsts);
     }
     let declared = kinds.contains(&Some(Kind::Capacity));
-    let pools = Pools::new(&limits.pools, elsewhere, declared);
+    let pools = Pools::new(&limits.pools, elsewhere.pools(), declared);
     let (mut flows, mut actions): (Vec<Flow>, Vec<Action>) = Default::default();
     let mut found = Vec::new();
     for ((file, node), kind) in documents.iter().zip(&kinds) {
@@ -44,21 +46,25 @@ pub(super) fn compile(
             Some(Kind::Capacity) | None => {}
         }
     }
-    calls::check(&found, &flows, &actions, diagnostics);
+    let known = Known { flows: &flows, actions: &actions, pools: &pools, elsewhere };
+    known.check(&found, diagnostics);
     carry_out(&mut flows, &actions);
     Document { flows, limits: declared.then_some(limits), actions }
 }
 
-/// A step whose action is a process needs a worker for processes, not one with a function of that name.
+/// A step whose action is carried out by a built-in runner needs a worker that has it, not one with a function of that
+/// name. What the step does not say about its tries, its action does.
 fn carry_out(flows: &mut [Flow], actions: &[Action]) {
-    let processes: Vec<_> = actions
-        .iter()
-        .filter(|action| matches!(action.work, ActionWork::Run(_)))
-        .map(|action| &action.policy.action)
-        .collect();
+    let actions: BTreeMap<&Name, &Action> =
+        actions.iter().map(|action| (&action.policy.action, action)).collect();
     for step in flows.iter_mut().flat_map(|flow| &mut flow.steps) {
-        if matches!(&step.work, Work::Action { action, .. } if processes.contains(&action)) {
-            step.needs.runner = Runner::Process;
+        let Work::Action { action, .. } = &step.work else { continue };
+        let Some(Action { policy, work, .. }) = actions.get(action) else { continue };
+        if let ActionWork::Order(_) = work {
+            step.needs.runner = policy.needs.runner.clone();
+        }
+        if policy.retry != Retry::ONCE {
+            step.retry.get_or_insert_with(|| policy.retry.clone());
         }
     }
 }

@@ -30,19 +30,39 @@ pub struct Document {
     pub actions: Vec<Action>,
 }
 
+/// What there is besides the files that are read.
+#[derive(Clone, Copy, Debug)]
+pub enum Elsewhere<'a> {
+    /// Nobody knows. A pool that no file declares is an error only if the files declare limits or pools at all.
+    Unknown,
+    /// These pools and no others; actions and flows may be anywhere.
+    Pools(&'a [Pool]),
+    /// Nothing: what no file declares does not exist, and no worker has functions.
+    Nothing,
+}
+
+impl Elsewhere<'_> {
+    fn pools(&self) -> Option<&[Pool]> {
+        match self {
+            Elsewhere::Unknown => None,
+            Elsewhere::Pools(pools) => Some(pools),
+            Elsewhere::Nothing => Some(&[]),
+        }
+    }
+}
+
 /// Reads one file. Pools are checked only if the file declares any.
 pub fn parse(file_name: &str, text: impl AsRef<[u8]>) -> Result<Document, Diagnostics> {
-    parse_with(&[(file_name, text.as_ref())], None)
+    parse_with(&[(file_name, text.as_ref())], Elsewhere::Unknown)
 }
 
 /// Reads several files as one set, so that a flow may use what another file declares.
 pub fn parse_many(files: &[(&str, &[u8])]) -> Result<Document, Diagnostics> {
-    parse_with(files, None)
+    parse_with(files, Elsewhere::Unknown)
 }
 
-/// Reads several files. `pools` are all that exist besides those in the files: with them, a pool that nobody
-/// declared is always an error; without, only if the files declare limits or pools themselves.
-pub fn parse_with(files: &[(&str, &[u8])], pools: Option<&[Pool]>) -> Result<Document, Diagnostics> {
+/// Reads several files, knowing what else there is.
+pub fn parse_with(files: &[(&str, &[u8])], elsewhere: Elsewhere<'_>) -> Result<Document, Diagnostics> {
     let mut diagnostics = Diagnostics::default();
     let mut documents = Vec::new();
     for (file, (name, bytes)) in files.iter().enumerate() {
@@ -56,7 +76,7 @@ pub fn parse_with(files: &[(&str, &[u8])], pools: Option<&[Pool]>) -> Result<Doc
             }
         }
     }
-    let document = document::compile(&documents, pools, &mut diagnostics);
+    let document = document::compile(&documents, elsewhere, &mut diagnostics);
     if diagnostics.is_empty() {
         return Ok(document);
     }

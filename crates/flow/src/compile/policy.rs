@@ -90,13 +90,10 @@ fn quota(cx: &mut Context<'_>, entry: &Entry) -> Option<QuotaPolicy> {
     Some(QuotaPolicy { limit, window, zone, when_busy })
 }
 
-/// The shape of a zone's name. Whether it exists is for whoever has a time zone database to say.
+/// A zone of the database that is part of this program.
 fn zone(cx: &mut Context<'_>, node: &Node) -> Option<Name> {
     let text = cx.text(node, "zone")?;
-    let good = text.starts_with(|c: char| c.is_ascii_alphabetic())
-        && text.len() <= 64
-        && text.split('/').all(|part| !part.is_empty())
-        && text.chars().all(|c| c.is_ascii_alphanumeric() || "/_+-".contains(c));
+    let good = jiff::tz::TimeZone::get(text).is_ok();
     if !good {
         cx.report(node.span, Problem::BadZone { zone: quoted(text) });
     }

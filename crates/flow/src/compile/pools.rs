@@ -40,6 +40,17 @@ impl Pools {
     }
 }
 
+impl Pools {
+    /// The first pool of which two that are taken together want more than there is.
+    pub fn too_small(&self, some: &[(Name, u32)], others: &[(Name, u32)]) -> Option<Problem> {
+        let other = |pool: &Name| others.iter().find(|(name, _)| name == pool).map(|(_, units)| *units);
+        some.iter().find_map(|(pool, units)| {
+            let (demand, slots) = (units + other(pool)?, *self.slots.get(pool)?);
+            (demand > slots).then(|| Problem::PoolTooSmall { pool: pool.to_string(), demand, slots })
+        })
+    }
+}
+
 /// `pools: { database: 2 }`, sorted by name.
 pub(super) fn demands(cx: &mut Context<'_>, entry: Option<&Entry>, pools: &Pools) -> Vec<(Name, u32)> {
     let Some(entry) = entry else { return Vec::new() };

@@ -6,13 +6,15 @@ use super::graph::Graph;
 use super::pools::{self, Pools};
 use super::templates::looks_at_states;
 use super::{looping, work};
+use crate::problem::{Problem, quoted};
 use crate::template::Names;
-use crate::yaml::{Entry, Node};
+use crate::yaml::{Entry, Node, Value};
 use tidegate_core::ids::Name;
-use tidegate_core::model::{Backoff, MAX_LOSSES, Requirement, Retry, Rule, Step};
+use tidegate_core::model::{Backoff, Cause, Requirement, Retry, Rule, Step};
+use tidegate_core::suggest::nearest;
 use tidegate_core::time::Span;
 
-pub(super) const FIELDS: [&str; 20] = [
+pub(super) const FIELDS: [&str; 21] = [
     "after",
     "when",
     "always",
@@ -21,6 +23,7 @@ pub(super) const FIELDS: [&str; 20] = [
     "concurrency",
     "on_failure",
     "run",
+    "shell",
     "env",
     "cwd",
     "action",
@@ -34,10 +37,12 @@ pub(super) const FIELDS: [&str; 20] = [
     "max_losses",
     "on",
 ];
-const LATER: [&str; 6] = ["shell", "http", "sql", "do", "repeat", "priority"];
+const LATER: [&str; 4] = ["http", "sql", "do", "repeat"];
 const BACKOFFS: [(&str, Backoff); 3] =
     [("constant", Backoff::Constant), ("linear", Backoff::Linear), ("exponential", Backoff::Exponential)];
 const MAX_ATTEMPTS: u32 = 10_000;
+/// Why something can fail. After a colon some say more: `exit:75`, `status:5xx`, `sql:40001`.
+const CAUSES: [&str; 6] = ["timeout", "exit", "signal", "status", "connect", "sql"];
 
 /// What a step may refer to.
 pub(super) struct Surroundings<'a> {
@@ -67,9 +72,10 @@ pub(super) fn compile(
     };
     let each = looping::compile(cx, entry, &fields, names);
     let work = work::compile(cx, entry, &fields, Names { in_loop: looped, ..names });
-    calls.extend(work::call(cx, &fields, work.as_ref()));
     let pools = pools::demands(cx, fields.get("pools"), around.pools);
-    let needs = needs(cx, fields.get("on"), work.as_ref());
+    calls.extend(work::call(cx, &fields, work.as_ref(), &pools));
+    let runner = work.as_ref().map_or_else(Requirement::process, work::runner);
+    let needs = needs(cx, fields.get("on"), runner);
     let duration = |cx: &mut Context<'_>, field| fields.get(field).and_then(|entry| cx.duration(entry));
     Some(Step {
         after: around.graph.after[index].clone(),
@@ -77,11 +83,8 @@ pub(super) fn compile(
         each,
         pools,
         needs,
-        retry: retry(cx, fields.get("retry")),
-        max_losses: fields
-            .get("max_losses")
-            .and_then(|entry| cx.count(&entry.node, "max_losses", 0..=MAX_ATTEMPTS))
-            .unwrap_or(MAX_LOSSES),
+        retry: fields.get("retry").map(|entry| retry(cx, entry)),
+        max_losses: max_losses(cx, &fields),
         timeout: duration(cx, "timeout"),
         start_within: duration(cx, "start_within"),
         line: cx.line(entry.key_span),
@@ -102,10 +105,13 @@ fn rule(cx: &mut Context<'_>, fields: &Fields<'_>, names: Names<'_>) -> Rule {
     }
 }
 
-pub(super) fn retry(cx: &mut Context<'_>, entry: Option<&Entry>) -> Retry {
-    let Some(entry) = entry else { return Retry::ONCE };
-    let known = ["attempts", "backoff", "delay", "max_delay"];
-    let Some(fields) = cx.fields(&entry.node, "retry", "`retry`", &known, &["on", "jitter"]) else {
+pub(super) fn max_losses(cx: &mut Context<'_>, fields: &Fields<'_>) -> Option<u32> {
+    fields.get("max_losses").and_then(|entry| cx.count(&entry.node, "max_losses", 0..=MAX_ATTEMPTS))
+}
+
+pub(super) fn retry(cx: &mut Context<'_>, entry: &Entry) -> Retry {
+    let known = ["attempts", "backoff", "delay", "max_delay", "jitter", "on"];
+    let Some(fields) = cx.fields(&entry.node, "retry", "`retry`", &known, &[]) else {
         return Retry::ONCE;
     };
     let attempts = cx
@@ -120,19 +126,39 @@ pub(super) fn retry(cx: &mut Context<'_>, entry: Option<&Entry>) -> Retry {
         delay,
         // Whoever asks for a delay of ten minutes does not want the usual five.
         max_delay: max_delay.unwrap_or_else(|| Retry::ONCE.max_delay.max(delay)),
+        jitter: fields.get("jitter").and_then(|entry| cx.flag(entry)).unwrap_or(false),
+        on: fields.get("on").map(|entry| causes(cx, entry)).unwrap_or_default(),
     }
 }
 
-/// `on: { queue: gpu, labels: [a100] }`.
-fn needs(
-    cx: &mut Context<'_>,
-    entry: Option<&Entry>,
-    work: Option<&tidegate_core::model::Work>,
-) -> Requirement {
-    let mut needs = match work {
-        Some(tidegate_core::model::Work::Action { action, .. }) => Requirement::function(action.clone()),
-        _ => Requirement::process(),
+/// `on: timeout`, `on: [connect, status:5xx, exit:75]`.
+fn causes(cx: &mut Context<'_>, entry: &Entry) -> Vec<Cause> {
+    let nodes = match &entry.node.value {
+        Value::List(nodes) => nodes.as_slice(),
+        _ => std::slice::from_ref(&entry.node),
     };
+    let mut causes = Vec::new();
+    for node in nodes {
+        let Some(text) = cx.text(node, "on") else { continue };
+        let (kind, _) = text.split_once(':').unwrap_or((text, ""));
+        if CAUSES.contains(&kind) && is_cause(text) {
+            causes.push(Cause(Name::new(text)));
+        } else {
+            let meant = nearest(kind, CAUSES.iter().copied());
+            cx.report(node.span, Problem::BadCause { text: quoted(text), meant });
+        }
+    }
+    causes
+}
+
+/// What follows the colon is one word: a number, a code, digits with `x` for any of them.
+fn is_cause(text: &str) -> bool {
+    let detail = text.split_once(':').map(|(_, detail)| detail);
+    detail.is_none_or(|detail| !detail.is_empty() && detail.chars().all(|c| c.is_ascii_alphanumeric()))
+}
+
+/// `on: { queue: gpu, labels: [a100] }`.
+pub(super) fn needs(cx: &mut Context<'_>, entry: Option<&Entry>, mut needs: Requirement) -> Requirement {
     let Some(entry) = entry else { return needs };
     let Some(fields) = cx.fields(&entry.node, "on", "`on`", &["queue", "labels"], &[]) else { return needs };
     if let Some(queue) = fields.get("queue").and_then(|entry| cx.named(entry, "a queue")) {

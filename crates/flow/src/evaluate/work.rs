@@ -1,6 +1,8 @@
 //! What a step, or one item of its loop, is to do.
 
-use super::render::{Renderer, plain_text};
+mod process;
+
+use super::render::Renderer;
 use super::scope::{Callee, Scope};
 use crate::duration::parse_duration;
 use crate::problem::quoted;
@@ -8,16 +10,15 @@ use crate::submit::check_inputs;
 use crate::template::{Compiled, MAX_TEXT};
 use crate::yaml::json_kind;
 use serde_json::{Value as Json, json};
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use tidegate_core::ids::Name;
-use tidegate_core::model::{Action, ActionWork, Order, Step, Template, Work};
+use tidegate_core::model::{Action, ActionWork, Step, Template, Work};
 use tidegate_core::protocol::{Evaluation, Payload, Rendered};
 use tidegate_core::time::{Moment, Span};
 
 pub(super) fn evaluate(step: &Step, scope: &Scope, renderer: &Renderer) -> Result<Evaluation, String> {
     match &step.work {
-        Work::Run(_) | Work::Action { .. } => order(step, &scope.callee, renderer).map(Evaluation::Order),
+        Work::Order(_) | Work::Action { .. } => order(step, &scope.callee, renderer).map(Evaluation::Order),
         Work::Flow { flow, inputs } => {
             let inputs = renderer.template(inputs, "inputs")?;
             let inputs = match &scope.callee {
@@ -37,7 +38,7 @@ pub(super) fn evaluate(step: &Step, scope: &Scope, renderer: &Renderer) -> Resul
 /// The order for a worker. Only work that a worker carries out has one.
 pub(super) fn order(step: &Step, callee: &Callee, renderer: &Renderer) -> Result<Rendered, String> {
     match &step.work {
-        Work::Run(template) => Ok(Rendered { order: payload(&run(template, renderer)?)?, key: None }),
+        Work::Order(template) => Ok(Rendered { order: built_in(template, renderer)?, key: None }),
         Work::Action { action, inputs } => {
             let inputs = renderer.template(inputs, "inputs")?;
             match callee {
@@ -63,40 +64,24 @@ pub(super) fn call(action: &Action, inputs: Json, compiled: Arc<Compiled>) -> Re
         None => None,
     };
     let order = match &action.work {
-        ActionWork::Run(template) => payload(&run(template, &renderer())?)?,
+        ActionWork::Order(template) => built_in(template, &renderer())?,
         ActionWork::Function => payload(&function(&action.policy.action, inputs))?,
     };
     Ok(Rendered { order, key })
 }
 
-fn run(template: &Template, renderer: &Renderer) -> Result<Json, String> {
-    let parts: Json =
-        serde_json::from_str(&template.0).map_err(|error| format!("`run` is not a template: {error}"))?;
-    let text = |value: &Json, path: &str| {
-        let value = renderer.json(value, path)?;
-        plain_text(&value).map_err(|error| format!("`{}`: {error}", quoted(path)))
+/// The order for a built-in runner.
+fn built_in(template: &Template, renderer: &Renderer) -> Result<Payload, String> {
+    let template: Json =
+        serde_json::from_str(&template.0).map_err(|error| format!("the order is not a template: {error}"))?;
+    let (runner, parts) =
+        template.as_object().and_then(|order| order.iter().next()).ok_or("the order is empty")?;
+    let order = match runner.as_str() {
+        "run" => process::run(parts, renderer)?,
+        "shell" => process::shell(parts, renderer)?,
+        other => return Err(format!("there is no runner `{}`", quoted(other))),
     };
-    let argv: Vec<String> = parts["argv"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .enumerate()
-        .map(|(index, part)| text(part, &format!("run[{index}]")))
-        .collect::<Result<_, _>>()?;
-    if argv.first().is_none_or(String::is_empty) {
-        return Err("`run[0]`: there is no program".to_owned());
-    }
-    let env: BTreeMap<String, String> = parts["env"]
-        .as_object()
-        .into_iter()
-        .flatten()
-        .map(|(name, value)| Ok((name.clone(), text(value, &format!("env.{name}"))?)))
-        .collect::<Result<_, String>>()?;
-    let cwd = match &parts["cwd"] {
-        Json::Null => None,
-        cwd => Some(text(cwd, "cwd")?),
-    };
-    serde_json::to_value(Order::Run { argv, env, cwd }).map_err(|error| error.to_string())
+    payload(&serde_json::to_value(order).map_err(|error| error.to_string())?)
 }
 
 /// The order for a function that a worker registered.

@@ -15,6 +15,8 @@ const MAX_FOUND: usize = 20;
 const MAX_TOKENS: usize = 1_000;
 const STATEMENTS: [&str; 8] = ["if", "elif", "else", "endif", "for", "endfor", "raw", "endraw"];
 const FUNCTIONS: [&str; 2] = ["range", "dict"];
+/// What is known of a step that has ended.
+const PARTS: [&str; 3] = ["output", "state", "error"];
 
 /// The names a template may use, given where it stands.
 #[derive(Clone, Copy, Default)]
@@ -119,7 +121,7 @@ fn name(reference: &Reference, scan: &Scan, names: Names<'_>) -> Option<Problem>
                 meant: nearest(input, names.inputs.iter().map(String::as_str)),
             }),
         },
-        "steps" => step(first, names),
+        "steps" => step(&reference.path, names),
         local if scan.locals.contains(local) => None,
         "run" if names.run => match first {
             Some("id") => None,
@@ -134,7 +136,7 @@ fn name(reference: &Reference, scan: &Scan, names: Names<'_>) -> Option<Problem>
             let (name, before_loop) = (reference.root.clone(), names.before_loop);
             Some(Problem::OnlyInLoops { name, before_loop })
         }
-        "secrets" | "repeat" => Some(Problem::NotSupported { what: reference.root.clone() }),
+        "repeat" => Some(Problem::NotSupported { what: reference.root.clone() }),
         function if FUNCTIONS.contains(&function) => None,
         other => Some(Problem::UnknownVariable { name: quoted(other), meant: meant(other, names) }),
     }
@@ -151,14 +153,18 @@ fn meant(name: &str, names: Names<'_>) -> Option<String> {
     nearest(name, ["inputs", "steps", "item", "index", "run"])
 }
 
-fn step(first: Option<&str>, names: Names<'_>) -> Option<Problem> {
+fn step(path: &[String], names: Names<'_>) -> Option<Problem> {
     let Some(steps) = names.steps else { return Some(Problem::TooEarly) };
     // Which step is meant must be known without rendering: its output is loaded before.
-    let Some(other) = first else { return Some(Problem::NotNamed { root: "steps" }) };
+    let Some(other) = path.first() else { return Some(Problem::NotNamed { root: "steps" }) };
     let Some(&index) = steps.get(other) else {
         let meant = nearest(other, steps.keys().map(String::as_str));
         return Some(Problem::UnknownStep { step: quoted(other), meant });
     };
+    if let Some(part) = path.get(1).filter(|part| !PARTS.contains(&part.as_str())) {
+        let meant = nearest(part, PARTS).map(|meant| format!("steps.{other}.{meant}"));
+        return Some(Problem::UnknownVariable { name: format!("steps.{other}.{}", quoted(part)), meant });
+    }
     let (step, ended) = names.step?;
     if step == other {
         return Some(Problem::OwnResult { step: step.to_owned() });

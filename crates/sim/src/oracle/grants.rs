@@ -72,7 +72,7 @@ impl Oracle {
         let deeds = self.deeds(&label);
         match outcome {
             Outcome::Succeeded(_) => deeds.succeeded = true,
-            Outcome::Failed { .. } => deeds.failures += 1,
+            Outcome::Failed(_) => deeds.failures += 1,
             Outcome::HandedBack => deeds.handed_back += 1,
             Outcome::Stopped => {}
         }
@@ -90,7 +90,7 @@ impl Oracle {
         let label = handed.label.clone();
         // Where nothing waits for a commit the next try may begin before this is heard.
         let stands_again =
-            matches!(outcome, Outcome::Failed { .. }) && self.newest.get(&lease.task) == Some(&lease.epoch);
+            matches!(outcome, Outcome::Failed(_)) && self.newest.get(&lease.task) == Some(&lease.epoch);
         if let Some(job) = self.jobs.get_mut(&label).filter(|_| stands_again) {
             job.again = Some(now + job.spec.pause + SLACK);
         }

@@ -176,6 +176,7 @@ impl Generator {
             labels: self.random.pick(labels).iter().map(Name::new).collect(),
             functions: if self.random.chance(60) { vec!["resize".into()] } else { Vec::new() },
             processes: self.random.chance(85),
+            io: self.random.chance(85),
             ..Skills::plain()
         };
         let most = if self.large { 24 } else { 3 };

@@ -290,6 +290,7 @@ fn action(kind: &JobKind) -> Action {
             backoff: Backoff::Constant,
             delay: Span::millis(700),
             max_delay: Span::seconds(5),
+            ..Retry::ONCE
         },
         max_losses: kind.max_losses,
         timeout: kind.timeout,
@@ -311,6 +312,7 @@ fn workers(random: &mut Random, kinds: &[JobKind], embedded: bool) -> Vec<Worker
             queues: queues.iter().map(|queue| Name::from(*queue)).collect(),
             functions: if runs_functions { functions.clone() } else { Vec::new() },
             processes: !runs_functions,
+            io: !runs_functions,
             ..Skills::plain()
         };
         WorkerPlan { name: Name::from(name), skills, slots: counts }

@@ -71,7 +71,7 @@ impl World {
         let kind = self.oracle.kind_of(label);
         let (longest, fails) = kind.map_or((Span::millis(900), 12), |kind| (kind.longest, kind.fails));
         let outcome = if random.chance(fails) {
-            Outcome::Failed { error: "it failed".to_owned(), output: None }
+            Outcome::failed("it failed")
         } else {
             Outcome::Succeeded(Payload::new("1"))
         };

@@ -168,7 +168,7 @@ impl World {
         let word = words.need("a task")?;
         let error = words.next().map_or_else(|| "failed".to_owned(), |error| unquoted(&error));
         words.end()?;
-        self.ended(&word, Outcome::Failed { error, output: None }, None)
+        self.ended(&word, Outcome::failed(error), None)
     }
 
     fn report(&mut self, mut words: Words, outcome: Outcome) -> Result<(), String> {
@@ -205,7 +205,7 @@ impl World {
             None => self.functions.iter().cloned().collect(),
         };
         let labels = words.rest().into_iter().map(Name::from).collect();
-        let skills = Skills { queues: vec![queue], labels, functions, processes: true };
+        let skills = Skills { queues: vec![queue], labels, functions, processes: true, io: true };
         let incarnation = if anew { self.workers.start(&worker) } else { self.workers.incarnation(&worker) };
         self.workers.set_beating(&worker, true)?;
         let slots = SlotCounts { process: slots, io: slots };

@@ -2,8 +2,8 @@
 
 use tidegate_core::ids::Name;
 use tidegate_core::model::{
-    Action, ActionPolicy, Backoff, Each, Flow, LimitsDocument, Loop, MatchRule, OnFailure, Origin, Pool,
-    QuotaPolicy, QuotaWindow, RatePolicy, Requirement, Retry, Rule, Step, TagLimit, Template, WhenBusy,
+    Action, ActionPolicy, Backoff, Cause, Each, Flow, LimitsDocument, Loop, MatchRule, OnFailure, Origin,
+    Pool, QuotaPolicy, QuotaWindow, RatePolicy, Requirement, Retry, Rule, Step, TagLimit, Template, WhenBusy,
     WhenExhausted, Work,
 };
 use tidegate_core::protocol::Declare;
@@ -35,6 +35,8 @@ fn policies() -> Vec<ActionPolicy> {
         backoff: Backoff::Constant,
         delay: Span::seconds(5),
         max_delay: Span::seconds(5),
+        jitter: true,
+        on: vec![Cause("timeout".into()), Cause("exit".into())],
     };
     let rate = RatePolicy { limit: 2, per: Span::seconds(10), burst: 2, when_busy: WhenExhausted::Wait };
     let zone = Name::new("Europe/Berlin");
@@ -66,7 +68,7 @@ fn limits(runs: u32) -> LimitsDocument {
 
 pub fn flows() -> Vec<Flow> {
     let each = |window, on_failure| Some(Loop { items: template(), window, on_failure });
-    let run = || Work::Run(template());
+    let run = || Work::Order(template());
     let inner = Work::Flow { flow: "plain".into(), inputs: template() };
     let looped =
         |window, on_failure| Step { each: each(window, on_failure), ..step("all", action("work.fast")) };
@@ -107,8 +109,8 @@ fn step(name: &str, work: Work) -> Step {
         each: None,
         pools: Vec::new(),
         needs: Requirement::process(),
-        retry: Retry::ONCE,
-        max_losses: 1,
+        retry: None,
+        max_losses: Some(1),
         timeout: Some(Span::seconds(60)),
         start_within: None,
         line: 1,

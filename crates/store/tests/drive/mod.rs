@@ -13,8 +13,8 @@ use tidegate_core::admission::{LimitKey, Skills, SlotCounts};
 use tidegate_core::ids::{Name, NodeId, RunId, TaskId};
 use tidegate_core::model::{Flow, Work};
 use tidegate_core::protocol::{
-    Body, Command, Effect, Evaluation, Finish, Heartbeat, Join, Lease, Leave, LimitValue, Outcome, Pausable,
-    Payload, Question, Rendered, SetLimit, Submission, Submit, Write,
+    Body, Command, Effect, Evaluation, Failure, Finish, Heartbeat, Join, Lease, Leave, LimitValue, Outcome,
+    Pausable, Payload, Question, Rendered, SetLimit, Submission, Submit, Write,
 };
 use tidegate_core::time::{Moment, Span};
 
@@ -177,10 +177,10 @@ impl Drive {
         let step = self.flows.get(&run).and_then(|flow| self.known.get(flow)?.steps.get(step as usize));
         let step = step.expect("only known flows are run");
         match &step.work {
-            Work::Run(_) | Work::Action { .. } if step.each.is_some() => {
+            Work::Order(_) | Work::Action { .. } if step.each.is_some() => {
                 Evaluation::List { items: payload(how), count: how % 8 }
             }
-            Work::Run(_) | Work::Action { .. } => Evaluation::Order(rendered(how)),
+            Work::Order(_) | Work::Action { .. } => Evaluation::Order(rendered(how)),
             Work::Flow { .. } => Evaluation::SubFlow { inputs: payload(how) },
             Work::Wait(_) => Evaluation::Until(self.now + Span::seconds(u64::from(how % 40))),
         }
@@ -192,7 +192,7 @@ impl Drive {
         }
         let (worker, lease) = self.attempts.swap_remove(which % self.attempts.len());
         let outcome = match how % 8 {
-            0 | 1 => Outcome::Failed { error: "exit 1".to_owned(), output: Some(payload(how)) },
+            0 | 1 => Outcome::Failed(Failure { output: Some(payload(how)), ..Failure::new("exit 1") }),
             2 => Outcome::Stopped,
             3 => Outcome::HandedBack,
             _ => Outcome::Succeeded(payload(how)),

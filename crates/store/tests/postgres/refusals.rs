@@ -22,19 +22,19 @@ fn load_after(sequence: u64, bytes: &str) -> StoreError {
 
 #[test]
 fn a_torn_entry_is_damage() {
-    assert_eq!(load_after(2, r"\x0102"), StoreError::Broken("the entry is damaged".to_owned()));
+    assert_eq!(load_after(2, r"\x0202"), StoreError::Broken("the entry is damaged".to_owned()));
     assert_eq!(load_after(2, r"\x"), StoreError::Broken("an entry is never empty".to_owned()));
 }
 
 #[test]
 fn an_entry_of_a_newer_version_is_left_to_it() {
-    assert_eq!(load_after(2, r"\x63"), StoreError::Newer { found: 99, known: 1 });
+    assert_eq!(load_after(2, r"\x63"), StoreError::Newer { found: 99, known: 2 });
 }
 
 #[test]
 fn a_gap_is_damage() {
     let missing = || StoreError::Broken("entry 2 is missing in the journal".to_owned());
-    let elsewhere = r"\x010301000000000000";
+    let elsewhere = r"\x020301000000000000";
     assert_eq!(load_after(3, elsewhere), missing());
     assert_eq!(load_after(5_000, elsewhere), missing());
 }

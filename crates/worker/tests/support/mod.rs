@@ -87,7 +87,7 @@ pub fn output(outcome: Outcome) -> Value {
 
 pub fn error(outcome: Outcome) -> String {
     match outcome {
-        Outcome::Failed { error, .. } => error,
+        Outcome::Failed(failure) => failure.error,
         other => panic!("expected a failure, got {other:?}"),
     }
 }

@@ -19,12 +19,12 @@ fn step(name: &str, after: &[u32]) -> Step {
         name: name.into(),
         after: after.to_vec(),
         rule: Rule::Success { when: None },
-        work: Work::Run(text("")),
+        work: Work::Order(text("")),
         each: None,
         pools: Vec::new(),
         needs: Requirement::process(),
-        retry: Retry::ONCE,
-        max_losses: 3,
+        retry: None,
+        max_losses: None,
         timeout: None,
         start_within: None,
         line: 1,
@@ -50,15 +50,21 @@ fn flow(name: &str, steps: Vec<Step>) -> Flow {
     }
 }
 
-const RETRY: Retry =
-    Retry { attempts: 1, backoff: Backoff::Constant, delay: Span::millis(300), max_delay: Span::seconds(1) };
+const TWICE: Retry = Retry {
+    attempts: 2,
+    backoff: Backoff::Constant,
+    delay: Span::millis(300),
+    max_delay: Span::seconds(1),
+    jitter: true,
+    on: Vec::new(),
+};
 
 fn looped(random: &mut Random, name: &str, after: &[u32], on_failure: OnFailure) -> Step {
     let items = *random.pick(&[0u64, 1, 2, 5, 9, 14]);
     let window = Some(random.between(1, 4) as u32);
     Step {
         each: Some(Loop { items: text(&items.to_string()), window, on_failure }),
-        retry: Retry { attempts: 2, ..RETRY },
+        retry: Some(TWICE),
         ..step(name, after)
     }
 }
@@ -91,7 +97,7 @@ fn of_processes(random: &mut Random) -> Vec<Flow> {
             .map(|n| Step {
                 pools: vec![("tool".into(), 1)],
                 timeout: random.chance(30).then_some(Span::seconds(4)),
-                retry: if random.chance(50) { Retry { attempts: 2, ..RETRY } } else { Retry::ONCE },
+                retry: random.chance(50).then_some(TWICE),
                 ..step(&format!("s{n}"), &[])
             })
             .collect(),

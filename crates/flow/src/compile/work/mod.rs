@@ -1,4 +1,6 @@
-//! What a step does: exactly one of `run`, `action`, `flow`, `wait`.
+//! What a step does: exactly one of `run`, `shell`, `action`, `flow`, `wait`.
+
+pub(super) mod process;
 
 use super::calls::{Call, Callee};
 use super::context::{Context, Fields};
@@ -6,24 +8,28 @@ use super::templates::template_of;
 use crate::duration::parse_duration;
 use crate::problem::{Problem, quoted};
 use crate::template::{Names, is_template};
-use crate::yaml::{Entry, Node, Value};
+use crate::yaml::Entry;
 use serde_json::{Value as Json, json};
-use tidegate_core::model::{Template, Work};
+use tidegate_core::ids::Name;
+use tidegate_core::model::{Requirement, Template, Work};
 
-const WORKS: [&str; 4] = ["run", "action", "flow", "wait"];
+const WORKS: [&str; 5] = ["run", "shell", "action", "flow", "wait"];
 /// Works of the language that are refused elsewhere; a step that has one does something all the same.
-const LATER: [&str; 4] = ["shell", "http", "sql", "do"];
+const LATER: [&str; 3] = ["http", "sql", "do"];
+/// What a worker carries out.
+const CARRIED_OUT: &[&str] = &["run", "shell", "action"];
 
 /// Fields that make sense only with some kinds of work.
-const ONLY_WITH: [(&str, &[&str]); 8] = [
-    ("env", &["run"]),
-    ("cwd", &["run"]),
+const ONLY_WITH: [(&str, &[&str]); 9] = [
+    ("env", process::WORKS),
+    ("cwd", process::WORKS),
     ("inputs", &["action", "flow"]),
-    ("pools", &["run", "action"]),
-    ("retry", &["run", "action"]),
-    ("on", &["run", "action"]),
-    ("max_losses", &["run", "action"]),
-    ("start_within", &["run", "action"]),
+    ("pools", CARRIED_OUT),
+    ("retry", CARRIED_OUT),
+    ("on", CARRIED_OUT),
+    ("timeout", CARRIED_OUT),
+    ("max_losses", CARRIED_OUT),
+    ("start_within", CARRIED_OUT),
 ];
 
 pub(super) fn compile(
@@ -50,7 +56,7 @@ pub(super) fn compile(
     let kind = *WORKS.iter().find(|work| **work == entry.key)?;
     companions(cx, fields, kind);
     match kind {
-        "run" => Some(Work::Run(run(cx, entry, fields, names))),
+        "run" | "shell" => Some(Work::Order(process::compile(cx, entry, fields, names))),
         "wait" => wait(cx, entry, names).map(Work::Wait),
         "action" => {
             let action = cx.named(entry, "an action");
@@ -65,14 +71,27 @@ pub(super) fn compile(
     }
 }
 
+/// Which workers can do it.
+pub(super) fn runner(work: &Work) -> Requirement {
+    match work {
+        Work::Action { action, .. } => Requirement::function(action.clone()),
+        Work::Order(_) | Work::Flow { .. } | Work::Wait(_) => Requirement::process(),
+    }
+}
+
 /// The call that a step makes, for a check once everything is known.
-pub(super) fn call(cx: &Context<'_>, fields: &Fields<'_>, work: Option<&Work>) -> Option<Call> {
+pub(super) fn call(
+    cx: &Context<'_>,
+    fields: &Fields<'_>,
+    work: Option<&Work>,
+    demands: &[(Name, u32)],
+) -> Option<Call> {
     let (callee, head) = match work? {
         Work::Action { action, .. } => (Callee::Action(action.clone()), "action"),
         Work::Flow { flow, .. } => (Callee::Flow(flow.clone()), "flow"),
-        Work::Run(_) | Work::Wait(_) => return None,
+        Work::Order(_) | Work::Wait(_) => return None,
     };
-    Call::new(cx, callee, fields.get(head)?, fields.get("inputs"))
+    Call::new(cx, callee, fields.get(head)?, fields.get("inputs"), demands)
 }
 
 fn is_work(key: &str) -> bool {
@@ -95,52 +114,10 @@ fn companions(cx: &mut Context<'_>, fields: &Fields<'_>, kind: &'static str) {
 fn step_kind(kind: &str) -> &'static str {
     match kind {
         "run" => "a `run` step",
+        "shell" => "a `shell` step",
         "action" => "an `action` step",
         "flow" => "a `flow` step",
         _ => "a `wait` step",
-    }
-}
-
-/// The argument list and what surrounds it, as the template `{argv, env, cwd}`.
-pub(super) fn run(cx: &mut Context<'_>, entry: &Entry, fields: &Fields<'_>, names: Names<'_>) -> Template {
-    let mut order = json!({ "argv": [] });
-    let help = "a program and its arguments, such as [echo, hello]; there is no shell";
-    if let Some(argv) = cx.list(entry, Some(help)) {
-        if argv.is_empty() {
-            cx.report(entry.node.span, Problem::NoProgram);
-        }
-        order["argv"] = argv.iter().map(|node| plain(cx, node, "run", names)).collect();
-    }
-    if let Some(env) = fields.get("env") {
-        let mut variables = serde_json::Map::new();
-        for variable in cx.entries(env) {
-            if variable.key.is_empty() || variable.key.contains(['=', '\0']) {
-                let rule = "any text without `=`";
-                let problem =
-                    Problem::BadName { name: quoted(&variable.key), what: "an environment variable", rule };
-                cx.report(variable.key_span, problem);
-            }
-            variables.insert(variable.key.clone(), plain(cx, &variable.node, &variable.key, names));
-        }
-        order["env"] = Json::Object(variables);
-    }
-    if let Some(cwd) = fields.get("cwd") {
-        order["cwd"] = plain(cx, &cwd.node, "cwd", names);
-    }
-    template_of(&order)
-}
-
-/// A single value that becomes text. Numbers keep their spelling: `007` is an argument, not seven.
-fn plain(cx: &mut Context<'_>, node: &Node, field: &str, names: Names<'_>) -> Json {
-    match &node.value {
-        Value::Scalar { text, .. } if !node.is_null() => {
-            cx.check_templates(node, names);
-            Json::String(text.clone())
-        }
-        _ => {
-            cx.wrong_type(node, field, "text", Some("put quotes around it to make it text"));
-            Json::Null
-        }
     }
 }
 

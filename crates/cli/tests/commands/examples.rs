@@ -1,0 +1,58 @@
+//! The flows that people start from, each run as they would run it.
+
+use crate::support::{Test, golden};
+use std::path::Path;
+
+fn example(name: &str) -> Test {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").join(name);
+    let text = std::fs::read_to_string(path).unwrap();
+    Test::new().file(name, &text).args(["run", name])
+}
+
+#[test]
+fn every_example_is_run_by_a_test() {
+    let tests = [include_str!("examples.rs"), include_str!("run.rs")].concat();
+    let examples = std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples")).unwrap();
+    let names: Vec<String> =
+        examples.map(|example| example.unwrap().file_name().into_string().unwrap()).collect();
+    assert!(names.len() >= 3);
+    for name in names {
+        assert!(tests.contains(&format!("\"{name}\"")), "{name}");
+    }
+}
+
+#[test]
+fn retries() {
+    let outcome = example("retries.yaml").run();
+    assert!(outcome.stdout.contains("worked at attempt 3; the other is timed_out"), "{}", outcome.stdout);
+    assert!(outcome.stderr.contains("come back later"), "{}", outcome.stderr);
+}
+
+/// Not on the screen, not in the outputs, and not in any byte of the store.
+#[test]
+fn secrets() {
+    let test = example("secrets.yaml");
+    let mut command = test.command();
+    command.env("EXAMPLE_TOKEN", "open-sesame");
+    let outcome = test.run_as(command);
+    golden("example-secrets", &outcome.stdout);
+    let kept: Vec<u8> = std::fs::read_dir(test.path(".tidegate"))
+        .unwrap()
+        .flat_map(|file| std::fs::read(file.unwrap().path()).unwrap())
+        .collect();
+    let kept = String::from_utf8_lossy(&kept);
+    assert!(kept.contains("calling with the token"), "the output is kept");
+    for text in [&outcome.stdout, &outcome.stderr, kept.as_ref()] {
+        assert!(!text.contains("open-sesame"), "{text}");
+    }
+}
+
+#[test]
+fn a_secret_that_is_missing_fails_its_step_and_says_which() {
+    let outcome = example("secrets.yaml").status(1).run();
+    assert!(
+        outcome.stderr.contains("the secret `env:EXAMPLE_TOKEN` is not set on this worker"),
+        "{}",
+        outcome.stderr
+    );
+}
