@@ -219,51 +219,60 @@ impl Problem {
 
     /// What to do about it, if that can be said.
     pub fn help(&self) -> Option<String> {
+        self.meant()
+            .map(did_you_mean)
+            .or_else(|| self.proposal())
+            .or_else(|| self.advice().map(str::to_owned))
+    }
+
+    /// What was probably meant.
+    fn meant(&self) -> Option<&str> {
         use Problem::*;
-        let fixed = match self {
+        match self {
             UnknownField { meant, .. }
             | UnknownStep { meant, .. }
             | NotAnInput { meant, .. }
-            | UnknownVariable { meant, .. } => {
-                return meant.as_deref().map(did_you_mean);
-            }
-            UnknownWord { allowed, meant, .. } => {
-                return Some(match meant {
-                    Some(meant) => did_you_mean(meant),
-                    None => format!("use one of {}", list(allowed)),
-                });
-            }
-            BadCause { meant: Some(meant), .. }
-            | UnknownAction { meant: Some(meant), .. }
-            | UnknownFlow { meant: Some(meant), .. } => return Some(did_you_mean(meant)),
+            | UnknownVariable { meant, .. }
+            | UnknownWord { meant, .. }
+            | UnknownAction { meant, .. }
+            | UnknownFlow { meant, .. }
+            | UnknownPool { meant, .. }
+            | UnknownInput { meant, .. }
+            | BadCause { meant, .. } => meant.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// What to write, with the names of the file.
+    fn proposal(&self) -> Option<String> {
+        use Problem::*;
+        Some(match self {
+            UnknownWord { allowed, .. } => format!("use one of {}", list(allowed)),
             UnknownAction { action, .. } => {
-                return Some(format!("declare it in a document of its own: `action: {action}`"));
+                format!("declare it in a document of its own: `action: {action}`")
             }
-            UnknownFlow { flow, .. } => {
-                return Some(format!("declare it in a document of its own: `flow: {flow}`"));
+            UnknownFlow { flow, .. } => format!("declare it in a document of its own: `flow: {flow}`"),
+            UnknownPool { pool, .. } => {
+                format!("declare it in a `pools:` document: `{pool}: {{ slots: 1 }}`")
             }
+            UnknownInput { input, .. } => {
+                format!("declare it under `inputs:`: `{input}: {{ type: string }}`")
+            }
+            InputMissing { input, .. } => format!("give it under `inputs:` of the step: `{input}: …`"),
+            NotAfter { step, other } => format!("add `{other}` to `after` of step `{step}`"),
+            _ => return None,
+        })
+    }
+
+    fn advice(&self) -> Option<&'static str> {
+        use Problem::*;
+        Some(match self {
             NobodysFunction { .. } => {
                 "say what it does, with `run` or `shell`; programs that have functions use the library"
             }
             BadCause { .. } => {
                 "write `timeout`, `connect`, `exit:75`, `signal:9`, `status:503`, `status:5xx` or `sql:40001`"
             }
-            UnknownPool { pool, meant } => {
-                return Some(match meant {
-                    Some(meant) => did_you_mean(meant),
-                    None => format!("declare it in a `pools:` document: `{pool}: {{ slots: 1 }}`"),
-                });
-            }
-            UnknownInput { input, meant } => {
-                return Some(match meant {
-                    Some(meant) => did_you_mean(meant),
-                    None => format!("declare it under `inputs:`: `{input}: {{ type: string }}`"),
-                });
-            }
-            InputMissing { input, .. } => {
-                return Some(format!("give it under `inputs:` of the step: `{input}: …`"));
-            }
-            NotAfter { step, other } => return Some(format!("add `{other}` to `after` of step `{step}`")),
             WrongType { help, .. } => (*help)?,
             BadName { rule, .. } => rule,
             UnquotedTemplate => "write it like \"{{ inputs.items }}\": YAML reads a bare `{` as an object",
@@ -293,8 +302,7 @@ impl Problem {
             NotNamed { .. } => "write it like `steps.fetch.output` or `run.id`",
             OwnResult { .. } => "only steps in `after` can be used",
             _ => return None,
-        };
-        Some(fixed.to_owned())
+        })
     }
 }
 

@@ -111,6 +111,10 @@ impl World {
             let inputs = Payload::new(rendered.inputs.to_string());
             submit.what = Submission::Run { flow, key: rendered.key, inputs };
         }
+        // Its content is known only now.
+        if let Some(known) = submit.idempotency.take() {
+            submit = submit.under(known.key);
+        }
         self.say_answer(&name, Command::Submit(submit))
     }
 
