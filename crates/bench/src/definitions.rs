@@ -50,7 +50,7 @@ pub fn chain(name: &str, action: &str, steps: u32) -> Flow {
 pub fn chain_of_processes(name: &str, steps: u32) -> Flow {
     let mut flow = chain(name, "", steps);
     for step in &mut flow.steps {
-        step.work = Work::Order(Template(Arc::from(r#"{"argv":["true"]}"#)));
+        step.work = Work::Order(Template(Arc::from(r#"{"run":{"argv":["true"]}}"#)));
         step.needs = Requirement::process();
     }
     flow
@@ -105,5 +105,20 @@ fn flow(name: &str, steps: Vec<Step>) -> Flow {
         outputs: None,
         file: "bench".into(),
         line: 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tidegate_core::model::Order;
+
+    #[test]
+    fn processes_are_ordered_as_the_language_orders_them() {
+        let flow = chain_of_processes("chain", 2);
+        for step in &flow.steps {
+            let order: Order = serde_json::from_str(&step.work.template().0).expect("it is an order");
+            assert!(matches!(order, Order::Run { argv, .. } if argv == ["true"]));
+        }
     }
 }
