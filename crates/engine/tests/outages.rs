@@ -240,7 +240,7 @@ async fn a_store_that_does_not_answer_is_said_to_whoever_waits() {
     assert!(matches!(engine.insist(submit(2)).await, Err(EngineError::Outage(_))));
     assert!(begin.elapsed() < std::time::Duration::from_secs(2), "who comes later is told at once");
     gate.open();
-    let again = engine.insist(submit(1)).await.unwrap();
+    let again = engine.outlast(submit(1)).await.unwrap();
     assert!(matches!(again, Answer::Accepted { again: true, .. }), "{again:?}");
     engine.shut_down().await;
 }

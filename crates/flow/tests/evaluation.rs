@@ -310,3 +310,16 @@ fn a_function_that_declares_no_inputs_takes_anything_and_a_process_nothing() {
     let process = parse("a.yaml", "action: closed\nrun: [ls]\n").unwrap().actions.remove(0);
     assert_eq!(evaluate_job(&process, json!({ "any": 1 })), Err("there is no input `any`".to_owned()));
 }
+
+/// What a store of an earlier version holds of a flow that has still to run.
+#[test]
+fn a_step_in_the_form_of_an_earlier_version_is_carried_out() {
+    let mut flow = flow("    run: [echo]");
+    let stored = json!({ "Run": json!({ "argv": ["echo", "{{ run.id }}"] }).to_string() });
+    flow.steps[1].work = serde_json::from_value(stored).unwrap();
+    let retry = json!({ "attempts": 2, "backoff": "Linear", "delay": 1, "max_delay": 2 });
+    flow.steps[1].retry = serde_json::from_value(retry).unwrap();
+    let Evaluation::Order(rendered) = evaluate_step(&flow, 1, &scope()) else { panic!() };
+    assert_eq!(argv(&rendered), ["echo", "run_1"]);
+    assert_eq!(flow.steps[1].attempts(), 2);
+}

@@ -14,6 +14,7 @@ pub struct Skills {
     /// Whether it starts processes.
     pub processes: bool,
     /// Whether it carries out orders inside its own process.
+    #[serde(default)]
     pub io: bool,
 }
 

@@ -25,6 +25,7 @@ impl Action {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum ActionWork {
     /// What a worker carries out, as for a step; the template is over the action's inputs.
+    #[serde(alias = "Run")]
     Order(Template),
     /// A function that a worker registered under the action's name.
     Function,

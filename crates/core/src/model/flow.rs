@@ -109,7 +109,9 @@ impl Rule {
 /// What a step (or each item of its loop) does.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Work {
-    /// What a worker carries out; the template is a JSON object with one member, named like the runner: `{"run": {…}}`.
+    /// What a worker carries out; the template is a JSON object with one member, named like the runner: `{"run": {…}}`. Stores may hold
+    /// an earlier form, in which it was what stands inside.
+    #[serde(alias = "Run")]
     Order(Template),
     /// A named action; the template is a JSON object of its inputs.
     Action { action: Name, inputs: Template },
@@ -159,8 +161,10 @@ pub struct Retry {
     pub max_delay: Span,
     /// Pauses are spread between half and all of what they would be, so that those who failed together do not come
     /// back together.
+    #[serde(default)]
     pub jitter: bool,
     /// Only failures with one of these causes are tried again; all, if there are none.
+    #[serde(default)]
     pub on: Vec<Cause>,
 }
 

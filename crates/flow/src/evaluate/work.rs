@@ -74,9 +74,13 @@ pub(super) fn call(action: &Action, inputs: Json, compiled: Arc<Compiled>) -> Re
 fn built_in(template: &Template, renderer: &Renderer) -> Result<Payload, String> {
     let template: Json =
         serde_json::from_str(&template.0).map_err(|error| format!("the order is not a template: {error}"))?;
-    let (runner, parts) =
-        template.as_object().and_then(|order| order.iter().next()).ok_or("the order is empty")?;
-    let order = match runner.as_str() {
+    let (runner, parts) = match template.as_object().and_then(|order| order.iter().next()) {
+        // As stores hold it that were written before there was more than one runner.
+        Some((field, _)) if field == "argv" => ("run", &template),
+        Some((runner, parts)) => (runner.as_str(), parts),
+        None => return Err("the order is empty".to_owned()),
+    };
+    let order = match runner {
         "run" => process::run(parts, renderer)?,
         "shell" => process::shell(parts, renderer)?,
         other => return Err(format!("there is no runner `{}`", quoted(other))),
