@@ -12,6 +12,10 @@ use tidegate_bench::subject::GUARDIAN;
 use tidegate_sim::bench::figures::drive;
 use tidegate_sim::bench::situation::Situation;
 
+/// As in the program that ships.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 #[derive(Parser)]
 #[command(name = "bench", about = "Measures Tidegate, and sets every figure next to its bar")]
 struct Arguments {
