@@ -285,11 +285,11 @@ impl Catalog {
         tags.iter().filter(counts).cloned().collect()
     }
 
-    /// The lease of an attempt: the shortest that its pools ask for.
+    /// The lease of an attempt: the shortest that its pools ask for, if any asks.
     pub fn lease(&self, source: &Source) -> Span {
         let Source::Attempt(source) = source else { return LEASE };
         let asked = source.pools.iter().filter_map(|(name, _)| self.pool(name)?.lease);
-        asked.fold(LEASE, Span::min)
+        asked.min().unwrap_or(LEASE)
     }
 
     /// Where the declared value of a limit stands in the files, if it does.

@@ -13,6 +13,7 @@ mod classes;
 mod commands;
 mod core;
 mod crowd;
+mod declared_limits;
 mod digest;
 mod durable;
 mod ended_ids;

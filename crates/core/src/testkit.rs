@@ -141,7 +141,7 @@ impl Kit {
         actions: Vec<Action>,
         limits: Option<LimitsDocument>,
     ) -> Answer {
-        self.apply(Command::Declare(Declare { flows, actions, limits }))
+        self.apply(Command::Declare(Declare { flows, actions, limits, files: Vec::new() }))
     }
 
     pub fn set(&mut self, key: LimitKey, value: Option<LimitValue>) -> Answer {

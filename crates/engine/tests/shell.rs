@@ -202,7 +202,12 @@ async fn run_with(answers: Vec<Result<Evaluation, StoreError>>) -> (Ended, u32) 
         evaluator.clone(),
     );
     let document = tidegate_flow::parse("a.yaml", "flow: a\nsteps: { b: { run: [echo] } }\n").unwrap();
-    let declare = Declare { flows: document.flows, actions: document.actions, limits: document.limits };
+    let declare = Declare {
+        flows: document.flows,
+        actions: document.actions,
+        limits: document.limits,
+        files: document.files,
+    };
     let mut entries = engine.subscribe();
     engine.insist(Command::Declare(declare)).await.unwrap();
     let what = Submission::Run { flow: Name::new("a"), key: None, inputs: Payload::new("{}") };

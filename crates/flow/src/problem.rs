@@ -57,6 +57,8 @@ pub enum Problem {
     BadName { name: String, what: &'static str, rule: &'static str },
     #[error("`{text}` is not a duration")]
     BadDuration { text: String },
+    #[error("a lease of {text} is outside of what works: 1s to 1h")]
+    BadLease { text: String },
     #[error("`{text}` is neither a duration nor a time")]
     BadWait { text: String },
     #[error("`{text}` is not a rate")]
@@ -173,6 +175,7 @@ impl Problem {
             UnknownWord { .. } => "unknown-word",
             BadName { .. } => "bad-name",
             BadDuration { .. } => "bad-duration",
+            BadLease { .. } => "bad-lease",
             BadWait { .. } => "bad-wait",
             BadRate { .. } => "bad-rate",
             UnknownAction { .. } => "unknown-action",
@@ -280,6 +283,9 @@ impl Problem {
             NoProgram => "write it like `[echo, hello]`: a program, then its arguments",
             TwoDocuments { .. } => "put `---` on a line between them",
             UnknownDocument => "a document starts with `flow:`, `action:`, `limits:` or `pools:`",
+            BadLease { .. } => {
+                "it is how long a worker that has gone silent keeps its units; without one they are kept 30s"
+            }
             BadDuration { .. } => "write it like `200ms`, `30s`, `5m`, `2h`, `1d` or `1h30m`",
             BadWait { .. } => "write it like `30s`, `1h30m`, `2030-01-31T08:00:00Z`, or as a template",
             BadRate { .. } => "write it like `100/1m`: starts, a slash, and a duration",

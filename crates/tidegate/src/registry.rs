@@ -4,7 +4,7 @@
 //! definitions again, from another start or another process, change nothing.
 
 use crate::error::Error;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tidegate_core::ids::Name;
@@ -22,6 +22,7 @@ pub(crate) struct Definitions {
     flows: BTreeMap<Name, Arc<Flow>>,
     /// Nothing: this program says nothing about limits, and what was declared before stays.
     limits: Option<LimitsDocument>,
+    files: BTreeSet<Name>,
 }
 
 impl Definitions {
@@ -38,6 +39,7 @@ impl Definitions {
 
     /// Replaces what has the same name. Limits replace all limits, except pools that only code knows of.
     pub fn add(&mut self, document: Document) {
+        self.files.extend(document.files);
         for flow in document.flows {
             self.flows.insert(flow.name.clone(), Arc::new(flow));
         }
@@ -58,6 +60,7 @@ impl Definitions {
             flows: self.flows.values().map(|flow| Flow::clone(flow)).collect(),
             actions: self.actions.values().map(|action| Action::clone(action)).collect(),
             limits: self.limits.clone(),
+            files: self.files.iter().cloned().collect(),
         }
     }
 }

@@ -90,7 +90,7 @@ impl Subject {
             Some(path) => History::of_sqlite(Path::new(path))?,
             None => History::of_postgres(address).await?,
         };
-        tide.define(Document { flows, actions, limits: Some(limits) });
+        tide.define(Document { flows, actions, limits: Some(limits), files: Vec::new() });
         let guardian = GuardianCommand { program: std::env::current_exe()?, args: vec![GUARDIAN.to_owned()] };
         let working = Mutex::new(tide.work(0).processes(guardian).start().await?);
         let (engine, submitted) = (tide.engine().clone(), AtomicU64::new(0));

@@ -131,6 +131,23 @@ fn pools_may_stand_beside_the_file() {
 }
 
 #[test]
+fn files_with_pools_of_their_own_run_in_one_folder() {
+    let flow = |name: &str, pool: &str| {
+        format!(
+            "flow: {name}\nsteps: {{ only: {{ run: [echo, {name}], pools: {{ {pool}: 1 }} }} }}\n---\npools: {{ {pool}: {{ slots: 1 }} }}\n"
+        )
+    };
+    let mut test = Test::new().file("a.yaml", &flow("a", "database")).file("b.yaml", &flow("b", "site"));
+    for file in ["a.yaml", "b.yaml", "a.yaml"] {
+        test = test.args(["run", file]);
+        assert!(test.run().stderr.contains("succeeded"), "{file}");
+    }
+    // The pool was renamed, and the flow with it.
+    let test = test.file("a.yaml", &flow("c", "storage"));
+    assert!(test.run().stderr.contains("succeeded"));
+}
+
+#[test]
 fn another_flow_of_the_file_can_be_chosen() {
     let flows = "flow: one\nsteps: { a: { run: [echo] } }\n---\nflow: two\nsteps: { b: { run: [echo] } }\n\
                  outputs: { which: two }\n";

@@ -2,8 +2,9 @@
 
 use crate::admission::LimitKey;
 use crate::core::Core;
+use crate::declared_limits::Said;
 use crate::ids::Name;
-use crate::model::{ActionPolicy, Each, Flow};
+use crate::model::{ActionPolicy, Each, Flow, LimitsDocument};
 use crate::names;
 use crate::nodes::Run;
 use crate::protocol::{Answer, Declare, DeclaredRow, Refusal, Write};
@@ -19,9 +20,7 @@ impl Core {
         for action in &declare.actions {
             check_policy(&action.policy)?;
         }
-        if let Some(pool) = self.pool_still_named(&declare) {
-            return Err(Refusal::StillNamed(LimitKey::Pool(pool).to_string()));
-        }
+        let limits = self.limits_with(&declare);
         for flow in declare.flows {
             let unchanged =
                 self.catalog.newest(flow.name.as_str()).is_some_and(|(_, plan)| *plan.flow == flow);
@@ -37,7 +36,7 @@ impl Core {
                 self.write(Write::Declared(Box::new(DeclaredRow::Action(action))));
             }
         }
-        if let Some(limits) = declare.limits.filter(|limits| *limits != self.catalog.limits) {
+        if limits != self.catalog.limits {
             self.catalog.limits = limits.clone();
             self.write(Write::Declared(Box::new(DeclaredRow::Limits(limits))));
         }
@@ -45,12 +44,10 @@ impl Core {
         Ok(Answer::Done)
     }
 
-    /// A pool that would disappear although somebody needs it: a flow or action as it then is, a run on the version it
-    /// started with, or a task that waits or runs.
-    fn pool_still_named(&self, declare: &Declare) -> Option<Name> {
-        let limits = declare.limits.as_ref()?;
-        let kept = |pool: &Name| limits.pools.iter().any(|kept| kept.name == *pool);
-        let mut gone = self.catalog.limits.pools.iter().map(|pool| &pool.name).filter(|pool| !kept(pool));
+    /// What holds once this is declared: pools stay while somebody needs them, be it a flow or action as it then is, a
+    /// run on the version it started with, or a task that waits or runs.
+    fn limits_with(&self, declare: &Declare) -> LimitsDocument {
+        let said = Said::new(declare.limits.as_ref(), &declare.files);
         let replaced = |flow: &Flow| declare.flows.iter().any(|new| new.name == flow.name);
         let flows = self.catalog.newest_flows().map(|plan| &*plan.flow).filter(|flow| !replaced(flow));
         let flows: Vec<&Flow> =
@@ -59,16 +56,15 @@ impl Core {
         let actions = self.catalog.policies().filter(|policy| !replaced(&policy.action));
         let actions: Vec<&ActionPolicy> =
             actions.chain(declare.actions.iter().map(|action| &action.policy)).collect();
-        let is_named = |pool: &&Name| {
-            let names = |pools: &[(Name, u32)]| pools.iter().any(|(named, _)| named == *pool);
-            let limit = self.admission.find(&LimitKey::Pool((*pool).clone()));
+        said.over(&self.catalog.limits, |pool| {
+            let names = |pools: &[(Name, u32)]| pools.iter().any(|(named, _)| *named == pool.name);
+            let limit = self.admission.find(&LimitKey::Pool(pool.name.clone()));
             flows.iter().any(|flow| flow.steps.iter().any(|step| names(&step.pools)))
                 || actions.iter().any(|policy| names(&policy.pools))
                 || limit.is_some_and(|limit| {
                     self.admission.users(limit).any(|class| self.admission.class(class).is_used())
                 })
-        };
-        gone.find(is_named).cloned()
+        })
     }
 
     fn runs(&self) -> impl Iterator<Item = &Run> {
@@ -181,10 +177,10 @@ mod tests {
         let old = Step { pools: vec![("db".into(), 1)], ..step("a") };
         kit.declare(vec![flow("one", vec![old])], Vec::new(), Some(limits(&[("db", 1)])));
         let run = kit.run("one");
-        kit.declare(vec![flow("one", vec![step("a")])], Vec::new(), None);
-        let without = || Command::Declare(Declare { limits: Some(limits(&[])), ..Declare::default() });
-        assert_eq!(kit.refused(without()), Refusal::StillNamed("pool:db".to_owned()));
+        kit.declare(vec![flow("one", vec![step("a")])], Vec::new(), Some(limits(&[])));
+        assert_eq!(kit.core.catalog.limits, limits(&[("db", 1)]));
         kit.apply(Command::Cancel(crate::ids::TaskId::node(run)));
-        assert_eq!(kit.apply(without()), Answer::Done);
+        kit.declare(Vec::new(), Vec::new(), Some(limits(&[])));
+        assert_eq!(kit.core.catalog.limits, limits(&[]));
     }
 }

@@ -186,7 +186,7 @@ pub struct Pool {
     pub origin: Origin,
 }
 
-/// The operator's document: capacity. It replaces the one declared before it.
+/// The operator's documents: capacity, as all files together declare it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct LimitsDocument {
     /// Runs of flows at once; `None` is unlimited.

@@ -42,12 +42,15 @@ pub enum Command {
     Wake,
 }
 
-/// Definitions from files or code: replaces what was declared under the same names before.
+/// Definitions from files or code: replaces what was declared under the same names before, and whatever limits the same
+/// files declared.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Declare {
     pub flows: Vec<Flow>,
     pub actions: Vec<Action>,
     pub limits: Option<LimitsDocument>,
+    /// Everything that was read, also what says nothing any more.
+    pub files: Vec<Name>,
 }
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]

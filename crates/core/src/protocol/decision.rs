@@ -46,8 +46,6 @@ pub enum Refusal {
     UnknownWorker(Name),
     #[error("another worker has started under the name `{0}` since; every worker needs a name of its own")]
     WorkerReplaced(Name),
-    #[error("{0} is named by a loaded flow or a waiting task")]
-    StillNamed(String),
     #[error("{0} cannot be given such a value")]
     WrongValue(String),
     #[error("nobody asked that question, or it was answered before")]

@@ -49,7 +49,7 @@ pub(super) fn compile(
     let known = Known { flows: &flows, actions: &actions, pools: &pools, elsewhere };
     known.check(&found, diagnostics);
     carry_out(&mut flows, &actions);
-    Document { flows, limits: declared.then_some(limits), actions }
+    Document { flows, limits: declared.then_some(limits), actions, files: Vec::new() }
 }
 
 /// A step whose action is carried out by a built-in runner needs a worker that has it, not one with a function of that

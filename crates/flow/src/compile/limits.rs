@@ -7,8 +7,10 @@ use super::policy;
 use super::pools::MAX_SLOTS;
 use crate::problem::{Problem, quoted};
 use crate::yaml::{Entry, Node};
+use std::ops::RangeInclusive;
 use tidegate_core::ids::Name;
 use tidegate_core::model::{LimitsDocument, MatchRule, Pool, TagLimit};
+use tidegate_core::time::Span;
 
 pub(super) fn compile(cx: &mut Context<'_>, node: &Node, document: &mut LimitsDocument, firsts: &mut Firsts) {
     let known = ["limits", "pools"];
@@ -102,13 +104,24 @@ fn rule(cx: &mut Context<'_>, node: &Node, firsts: &mut Firsts) -> Option<MatchR
     first.then(|| MatchRule { pattern: Name::new(text), each, total, origin })
 }
 
+/// Workers renew three times a lease: a shorter one would be lost to a slow network, a longer one is no lease.
+const LEASES: RangeInclusive<Span> = Span::seconds(1)..=Span::hours(1);
+
+fn lease(cx: &mut Context<'_>, entry: &Entry) -> Option<Span> {
+    let lease = cx.duration(entry)?;
+    if !LEASES.contains(&lease) {
+        cx.report(entry.node.span, Problem::BadLease { text: lease.to_string() });
+    }
+    Some(lease)
+}
+
 /// `database: { slots: 5, lease: 5m }`.
 fn pool(cx: &mut Context<'_>, entry: &Entry, firsts: &mut Firsts) -> Option<Pool> {
     let name = cx.name(&entry.key, entry.key_span, "a pool");
     let first = firsts.declare(cx, "pool", &entry.key, entry.key_span);
     let fields = cx.fields(&entry.node, &entry.key, "a pool", &["slots", "lease"], &[])?;
     let slots = cx.required(&fields, "slots").and_then(|entry| cx.count(&entry.node, "slots", 1..=MAX_SLOTS));
-    let lease = fields.get("lease").and_then(|entry| cx.duration(entry));
+    let lease = fields.get("lease").and_then(|entry| lease(cx, entry));
     let (name, slots) = (name?, slots?);
     first.then(|| Pool { name, slots, lease, origin: cx.origin(entry.key_span) })
 }

@@ -19,6 +19,7 @@ use crate::diagnostics::Diagnostics;
 use crate::problem::Problem;
 use crate::source::{Source, Span};
 use crate::yaml;
+use tidegate_core::ids::Name;
 use tidegate_core::model::{Action, Flow, LimitsDocument, Pool};
 
 /// What a set of files says, all documents together.
@@ -28,6 +29,8 @@ pub struct Document {
     /// Present if any document declares limits or pools.
     pub limits: Option<LimitsDocument>,
     pub actions: Vec<Action>,
+    /// Everything that was read.
+    pub files: Vec<Name>,
 }
 
 /// What there is besides the files that are read.
@@ -78,7 +81,8 @@ pub fn parse_with(files: &[(&str, &[u8])], elsewhere: Elsewhere<'_>) -> Result<D
     }
     let document = document::compile(&documents, elsewhere, &mut diagnostics);
     if diagnostics.is_empty() {
-        return Ok(document);
+        let files = files.iter().map(|(name, _)| Name::new(*name)).collect();
+        return Ok(Document { files, ..document });
     }
     diagnostics.sort();
     Err(diagnostics)

@@ -129,7 +129,7 @@ impl Situation {
         });
         let limits = Some(LimitsDocument { pools: pools.into(), ..LimitsDocument::default() });
         let actions = policies.into_iter().map(action).collect();
-        let mut commands = vec![Command::Declare(Declare { flows: vec![], actions, limits })];
+        let mut commands = vec![Command::Declare(Declare { actions, limits, ..Declare::default() })];
         for worker in 0..WORKERS {
             let skills = Skills { functions: functions.clone(), ..Skills::plain() };
             let slots = SlotCounts { process: 0, io: self.slots() };

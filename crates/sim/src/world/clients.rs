@@ -126,6 +126,7 @@ impl World {
                     flows: self.plan.flows.clone(),
                     actions: self.plan.actions.clone(),
                     limits: Some(self.plan.limits.clone()),
+                    files: Vec::new(),
                 };
                 self.ask(Command::Declare(declare), About::Declared);
             }

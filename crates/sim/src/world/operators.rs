@@ -47,7 +47,7 @@ impl World {
             let key = LimitKey::ActionKey { action: RESCOPED.into(), key: key.into() };
             self.oracle.limit_is_changing(&key, Some(limit.unwrap_or(u32::MAX)), self.now);
         }
-        let declare = Declare { flows: Vec::new(), actions, limits: None };
+        let declare = Declare { actions, ..Declare::default() };
         self.ask(Command::Declare(declare), About::Other);
     }
 

@@ -74,8 +74,8 @@ impl World {
         let document = tidegate_flow::parse(&self.file, text).map_err(|error| error.render(false))?;
         let functions = document.actions.iter().filter(|action| matches!(action.work, ActionWork::Function));
         self.functions.extend(functions.map(|action| action.policy.action.clone()));
-        let (flows, actions, limits) = (document.flows, document.actions, document.limits);
-        Ok(self.apply(Command::Declare(Declare { flows, actions, limits })))
+        let tidegate_flow::Document { flows, actions, limits, .. } = document;
+        Ok(self.apply(Command::Declare(Declare { flows, actions, limits, files: Vec::new() })))
     }
 
     /// The core is lost, and another goes on from what was written.

@@ -14,14 +14,14 @@ pub fn actions() -> Vec<Name> {
 }
 
 pub fn declare() -> Declare {
-    Declare { flows: flows(), actions: functions(policies()), limits: Some(limits(3)) }
+    Declare { flows: flows(), actions: functions(policies()), limits: Some(limits(3)), files: Vec::new() }
 }
 
 /// The same flows, with another word about how much may run.
 pub fn declare_otherwise(how: u32) -> Declare {
     let mut policies = policies();
     policies[0].each.concurrency = Some(1 + how % 4);
-    Declare { flows: Vec::new(), actions: functions(policies), limits: Some(limits(1 + how % 5)) }
+    Declare { actions: functions(policies), limits: Some(limits(1 + how % 5)), ..Declare::default() }
 }
 
 fn functions(policies: Vec<ActionPolicy>) -> Vec<Action> {
