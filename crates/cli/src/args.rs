@@ -29,7 +29,7 @@ pub struct Arguments {
 
 #[derive(Subcommand, Debug)]
 pub enum Command {
-    /// Run a flow here and watch it; the exit code tells how it ended.
+    /// Run a flow or an action here and watch it; the exit code tells how it ended.
     ///
     /// Ctrl-C or SIGTERM cancels the run and waits for its end, a second one kills what runs. A run whose process was
     /// killed stays open, and --resume finishes it.
@@ -52,12 +52,15 @@ pub struct Run {
     /// The file; limits and pools are also read from a tidegate.yaml beside it.
     #[arg(required_unless_present = "resume")]
     pub file: Option<PathBuf>,
-    /// Submit nothing, and finish the newest run that was left open: of this store, or of the flow in FILE.
+    /// Submit nothing, and finish the newest run that was left open: of this store, or of the flow or action in FILE.
     #[arg(long, conflicts_with_all = ["input", "inputs", "tag", "priority"])]
     pub resume: bool,
     /// Which flow of the file; the first unless told otherwise.
     #[arg(long, value_name = "NAME", requires = "file")]
     pub flow: Option<String>,
+    /// An action of the file, by itself; the only one, if there is no flow.
+    #[arg(long, value_name = "NAME", requires = "file", conflicts_with = "flow")]
+    pub action: Option<String>,
     /// An input; may be given many times.
     #[arg(short, long = "input", value_name = "NAME=VALUE", value_parser = pair)]
     pub input: Vec<(String, String)>,

@@ -108,6 +108,7 @@ impl View {
         match &row.body {
             Body::Run(body) => self.run_added(row, body),
             Body::Step(body) => self.step_added(row, body),
+            Body::Job(_) if row.node == self.root => self.lives(row),
             Body::Job(_) => None,
         }
     }
@@ -134,6 +135,20 @@ impl View {
         if row.parent.is_none_or(|parent| parent.step(body.index as usize) != row.node) {
             return None;
         }
+        let event = self.lives(row);
+        let step = self.step_mut(row.node)?;
+        match body.kind {
+            StepKind::Loop { count } if step.items.is_none() => {
+                step.items = Some(Items { count, ..Items::default() });
+            }
+            StepKind::Wait { until } => step.due = Some(until),
+            _ => {}
+        }
+        event
+    }
+
+    /// What a row says about the life of a step, or of a job.
+    fn lives(&mut self, row: &NodeRow) -> Option<Event> {
         let step = self.step_mut(row.node)?;
         let life = &row.life;
         step.state = Some(life.state);
@@ -142,13 +157,6 @@ impl View {
         step.due = life.due;
         (step.tries, step.failures) = (life.tally.started, life.tally.failures);
         step.error = life.error.clone().or(step.error.take());
-        match body.kind {
-            StepKind::Loop { count } if step.items.is_none() => {
-                step.items = Some(Items { count, ..Items::default() });
-            }
-            StepKind::Wait { until } => step.due = Some(until),
-            _ => {}
-        }
         let what = What::Ended { state: life.state, took: None, error: life.error.clone() };
         self.tell(TaskId::node(row.node), row.accepted, what).filter(|_| life.state.is_end())
     }
@@ -175,7 +183,7 @@ impl View {
     }
 
     fn granted(&mut self, task: TaskId, number: u32, at: Moment) -> Option<Event> {
-        let of = self.definition(task.node)?.attempts();
+        let of = self.attempts(task.node)?;
         let step = self.step_mut(task.node)?;
         match (task.index(), &mut step.items) {
             (Some(index), Some(items)) => {
@@ -201,7 +209,7 @@ impl View {
         error: Option<&str>,
         at: Moment,
     ) -> Option<Event> {
-        let of = self.definition(task.node)?.attempts();
+        let of = self.attempts(task.node)?;
         let step = self.step_mut(task.node)?;
         let was_running = match (task.index(), &mut step.items) {
             (Some(index), Some(items)) => {

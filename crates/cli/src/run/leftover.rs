@@ -1,29 +1,43 @@
 //! Runs that an earlier process left open, and the one of them that is to be finished.
 
 use super::prepare::{choose, document};
+use super::show::widest;
 use super::view::View;
 use crate::args;
 use crate::failure::{Exit, Failure};
 use std::path::Path;
 use tidegate_core::ids::{Name, NodeId, RunId};
-use tidegate_core::model::Flow;
-use tidegate_core::protocol::{Body, DeclaredRow, RunBody, Snapshot};
+use tidegate_core::model::{Action, Flow};
+use tidegate_core::protocol::{Body, DeclaredRow, NodeRow, RunBody, Snapshot};
 use tidegate_store::{Reads, SqliteStore};
 
-/// An open run: one that was left, or one that was just submitted.
-pub struct OpenRun {
+/// What is open: something that was left, or that was just submitted.
+pub struct Open {
     pub id: RunId,
-    pub flow: Flow,
+    /// Of the flow or action.
+    pub name: Name,
+    /// Room for the names in it.
+    pub width: usize,
     /// What is known of it so far.
     pub view: View,
 }
 
-impl OpenRun {
-    /// The newest that is open in the store, or that is of the flow in the file. Looked for before anything works on
-    /// the store: it might have ended otherwise by the time it is found.
-    pub fn newest(file: Option<&Path>, options: &args::Run, path: &Path) -> Result<OpenRun, Failure> {
+impl Open {
+    pub fn run(id: RunId, flow: &Flow, view: View) -> Open {
+        Open { id, name: flow.name.clone(), width: widest(flow), view }
+    }
+
+    pub fn job(id: RunId, action: &Action, node: NodeId) -> Open {
+        let name = action.policy.action.clone();
+        let width = name.as_str().chars().count();
+        Open { id, name, width, view: View::of_job(&action.policy, node) }
+    }
+
+    /// The newest that is open in the store, or that is of the flow or action in the file. Looked for before anything
+    /// works on the store: it might have ended otherwise by the time it is found.
+    pub fn newest(file: Option<&Path>, options: &args::Run, path: &Path) -> Result<Open, Failure> {
         let wanted = match file {
-            Some(file) => Some(choose(&document(file)?.flows, file, options)?.name.clone()),
+            Some(file) => Some(choose(&document(file)?, file, options)?.name().clone()),
             None => None,
         };
         if !path.is_file() {
@@ -31,13 +45,30 @@ impl OpenRun {
         }
         let failed = |error| Failure::store(&error, path);
         let snapshot = SqliteStore::open_reader(path).and_then(|mut reader| reader.load()).map_err(failed)?;
-        let is_wanted = |body: &RunBody| wanted.as_ref().is_none_or(|name| body.flow == *name);
-        let found = open_runs(&snapshot.snapshot).filter(|(_, _, body)| is_wanted(body)).last();
-        let (id, node, body) = found.ok_or_else(|| nothing(wanted.as_ref(), path))?;
-        OpenRun::of(&snapshot.snapshot, id, node, body).ok_or_else(|| nothing(wanted.as_ref(), path))
+        let snapshot = snapshot.snapshot;
+        let is_wanted = |row: &&NodeRow| wanted.as_ref().is_none_or(|name| name_of(row) == Some(name));
+        let found = open_ones(&snapshot).filter(|(_, row)| is_wanted(row)).last();
+        let found = found.and_then(|(id, row)| Open::of(&snapshot, id, row));
+        found.ok_or_else(|| nothing(wanted.as_ref(), path))
     }
 
-    fn of(snapshot: &Snapshot, id: RunId, node: NodeId, body: &RunBody) -> Option<OpenRun> {
+    fn of(snapshot: &Snapshot, id: RunId, row: &NodeRow) -> Option<Open> {
+        let mut open = match &row.body {
+            Body::Run(body) => Open::of_run(snapshot, id, row.node, body)?,
+            Body::Job(body) => {
+                let action = snapshot.declared.iter().find_map(|declared| match declared {
+                    DeclaredRow::Action(action) if action.policy.action == body.action => Some(action),
+                    _ => None,
+                })?;
+                Open::job(id, action, row.node)
+            }
+            Body::Step(_) => return None,
+        };
+        open.view.reload(snapshot);
+        Some(open)
+    }
+
+    fn of_run(snapshot: &Snapshot, id: RunId, node: NodeId, body: &RunBody) -> Option<Open> {
         let declared = || {
             snapshot.declared.iter().filter_map(|row| match row {
                 DeclaredRow::Flow { version, flow } => Some((*version, flow.as_ref())),
@@ -49,23 +80,30 @@ impl OpenRun {
         // Flows inside it are as they were declared last; it itself is as it was when it began.
         let mut flows: Vec<Flow> = declared().map(|(_, flow)| flow.clone()).collect();
         flows.push(flow.clone());
-        let mut view = View::new(&flows, node);
-        view.reload(snapshot);
-        Some(OpenRun { id, flow, view })
+        Some(Open::run(id, &flow, View::new(&flows, node)))
     }
 }
 
-/// Submitted runs that have not ended, oldest first.
-pub fn open_runs(snapshot: &Snapshot) -> impl Iterator<Item = (RunId, NodeId, &RunBody)> {
+/// What was submitted and has not ended, oldest first.
+pub fn open_ones(snapshot: &Snapshot) -> impl Iterator<Item = (RunId, &NodeRow)> {
     snapshot.nodes.iter().filter(|row| !row.life.state.is_end()).filter_map(|row| match &row.body {
-        Body::Run(body) => Some((body.id?, row.node, body)),
-        _ => None,
+        Body::Run(body) => Some((body.id?, row)),
+        Body::Job(body) => Some((body.id, row)),
+        Body::Step(_) => None,
     })
 }
 
-fn nothing(flow: Option<&Name>, store: &Path) -> Failure {
-    let sentence = match flow {
-        Some(flow) => format!("no run of flow `{flow}` is open in this store"),
+fn name_of(row: &NodeRow) -> Option<&Name> {
+    match &row.body {
+        Body::Run(body) => Some(&body.flow),
+        Body::Job(body) => Some(&body.action),
+        Body::Step(_) => None,
+    }
+}
+
+fn nothing(wanted: Option<&Name>, store: &Path) -> Failure {
+    let sentence = match wanted {
+        Some(name) => format!("no run of `{name}` is open in this store"),
         None => "no run is open in this store".to_owned(),
     };
     Failure::new("nothing-open", sentence).at(store.display()).exit(Exit::NotFound)

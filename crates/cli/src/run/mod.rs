@@ -28,9 +28,9 @@ use crate::out::{print, say};
 use backlog::Backlog;
 use event::state_of;
 use interrupts::Interrupts;
-use leftover::OpenRun;
+use leftover::Open;
 use local::Local;
-use prepare::Prepared;
+use prepare::{Chosen, Prepared};
 use serde_json::{Map, Value as Json};
 use show::Show;
 use std::sync::Arc;
@@ -46,7 +46,7 @@ pub async fn run(options: args::Run, quiet: bool) -> Result<Exit, Failure> {
     let store = options.store.file("run", "name one with --store PATH")?;
     let target = match &options.file {
         Some(file) if !options.resume => Target::New(Box::new(Prepared::read(file, &options)?)),
-        file => Target::Left(Box::new(OpenRun::newest(file.as_deref(), &options, &store.path)?)),
+        file => Target::Left(Box::new(Open::newest(file.as_deref(), &options, &store.path)?)),
     };
     let mut interrupts = Interrupts::listen()?;
     let backlog = Arc::new(Backlog::default());
@@ -56,10 +56,10 @@ pub async fn run(options: args::Run, quiet: bool) -> Result<Exit, Failure> {
         begun = begin(target, &mut local, &options, store, quiet) => begun?,
         () = interrupts.next() => return Ok(Exit::Interrupted),
     };
-    let OpenRun { id, flow, view } = begun;
+    let Open { id, name, width, view } = begun;
     let node = view.root;
     backlog.keep_only(id);
-    let show = Show::choose(quiet, &flow, id);
+    let show = Show::choose(quiet, name.as_str(), width, id);
     let (told, outage) = (Default::default(), local.tide.engine().outage());
     let (behind, end_unheard) = (false, false);
     let watch = Watch { view, show, entries, backlog, store, told, outage, behind, end_unheard };
@@ -82,7 +82,7 @@ pub async fn run(options: args::Run, quiet: bool) -> Result<Exit, Failure> {
 /// What is to be watched to its end.
 enum Target {
     New(Box<Prepared>),
-    Left(Box<OpenRun>),
+    Left(Box<Open>),
 }
 
 /// Submits what is new, and tells what else there is. A store that cannot be written now ends this at once: nothing
@@ -94,10 +94,10 @@ async fn begin(
     options: &args::Run,
     store: &args::Store,
     quiet: bool,
-) -> Result<OpenRun, Failure> {
+) -> Result<Open, Failure> {
     let path = &store.path;
     let snapshot = local.reader.load().map_err(|error| Failure::store(&error, path))?.snapshot;
-    let mut others: Vec<RunId> = leftover::open_runs(&snapshot).map(|(id, _, _)| id).collect();
+    let mut others: Vec<RunId> = leftover::open_ones(&snapshot).map(|(id, _)| id).collect();
     if let Target::Left(left) = &target {
         others.retain(|id| *id != left.id);
     }
@@ -105,13 +105,13 @@ async fn begin(
     if !quiet && !others.is_empty() {
         say(format!("note: {} not finished; `{resume}` finishes the newest", unfinished(&others)));
     }
-    let Prepared { document, flow, inputs } = match target {
+    let Prepared { document, chosen, inputs } = match target {
         Target::New(prepared) => *prepared,
         Target::Left(left) => return Ok(*left),
     };
     let flows = document.flows.clone();
     local.tide.define(document);
-    let submit = local.tide.submit(flow.name.clone(), &inputs).priority(options.priority);
+    let submit = local.tide.submit(chosen.name().clone(), &inputs).priority(options.priority);
     let submit = options.tag.iter().fold(submit, |submit, (tag, value)| submit.tag(&**tag, &**value));
     let run = submit.await.map_err(|error| {
         let failure = Failure::engine(&error, path);
@@ -122,7 +122,11 @@ async fn begin(
             _ => failure,
         }
     })?;
-    Ok(OpenRun { id: run.id(), flow, view: View::new(&flows, run.task().node) })
+    let (id, node) = (run.id(), run.task().node);
+    Ok(match &chosen {
+        Chosen::Flow(flow) => Open::run(id, flow, View::new(&flows, node)),
+        Chosen::Action(action) => Open::job(id, action, node),
+    })
 }
 
 fn unfinished(runs: &[RunId]) -> String {

@@ -5,24 +5,64 @@ use crate::failure::{Exit, Failure};
 use crate::files::Source;
 use serde_json::{Map, Value as Json};
 use std::path::Path;
-use tidegate_core::model::Flow;
+use tidegate_core::ids::Name;
+use tidegate_core::model::{Action, Flow, Input};
 use tidegate_flow::Document;
-use tidegate_flow::submit::{Refused, inputs_from_text, submission};
+use tidegate_flow::submit::{Refused, check_inputs, inputs_from_text, submission};
 
 pub struct Prepared {
     pub document: Document,
-    pub flow: Flow,
+    pub chosen: Chosen,
     /// Checked.
     pub inputs: Json,
+}
+
+/// What a file is to do.
+#[derive(Clone)]
+pub enum Chosen {
+    Flow(Flow),
+    /// An action by itself.
+    Action(Action),
+}
+
+impl Chosen {
+    pub fn name(&self) -> &Name {
+        match self {
+            Chosen::Flow(flow) => &flow.name,
+            Chosen::Action(action) => &action.policy.action,
+        }
+    }
+
+    fn inputs(&self) -> &[Input] {
+        match self {
+            Chosen::Flow(flow) => &flow.inputs,
+            Chosen::Action(action) => &action.inputs,
+        }
+    }
+
+    fn kind(&self) -> &'static str {
+        match self {
+            Chosen::Flow(_) => "flow",
+            Chosen::Action(_) => "action",
+        }
+    }
+
+    /// Inputs with their defaults, if they are what was declared.
+    fn check(&self, given: Json) -> Result<Json, Refused> {
+        match self {
+            Chosen::Flow(flow) => submission(flow, given).map(|checked| checked.inputs),
+            Chosen::Action(action) => check_inputs(&action.inputs, given),
+        }
+    }
 }
 
 impl Prepared {
     pub fn read(file: &Path, options: &args::Run) -> Result<Prepared, Failure> {
         let document = document(file)?;
-        let flow = choose(&document.flows, file, options)?.clone();
-        let given = inputs(&flow, options)?;
-        let checked = submission(&flow, given).map_err(|refused| wrong_inputs(&refused, &flow, options))?;
-        Ok(Prepared { document, flow, inputs: checked.inputs })
+        let chosen = choose(&document, file, options)?;
+        let given = inputs(&chosen, options)?;
+        let inputs = chosen.check(given).map_err(|refused| wrong_inputs(&refused, &chosen, options))?;
+        Ok(Prepared { document, chosen, inputs })
     }
 }
 
@@ -31,32 +71,49 @@ pub fn document(file: &Path) -> Result<Document, Failure> {
     Ok(Source::read(file)?.parse(beside.as_ref())?)
 }
 
-/// The flow of a file that is meant.
-pub fn choose<'a>(flows: &'a [Flow], file: &Path, options: &args::Run) -> Result<&'a Flow, Failure> {
-    let chosen = match &options.flow {
-        Some(name) => flows.iter().find(|flow| flow.name.as_str() == name),
-        None => flows.first(),
+/// The flow or action of a file that is meant: the first flow, or the only action, unless one is named.
+pub fn choose(document: &Document, file: &Path, options: &args::Run) -> Result<Chosen, Failure> {
+    let Document { flows, actions, .. } = document;
+    let flow_names: Vec<&str> = flows.iter().map(|flow| flow.name.as_str()).collect();
+    let action_names: Vec<&str> = actions.iter().map(|action| action.policy.action.as_str()).collect();
+    let flow = |at: usize| Chosen::Flow(flows[at].clone());
+    let action = |at: usize| Chosen::Action(actions[at].clone());
+    let at = |names: &[&str], wanted: &String| names.iter().position(|name| name == wanted);
+    let chosen = match (&options.flow, &options.action) {
+        (Some(wanted), _) => at(&flow_names, wanted).map(flow),
+        (None, Some(wanted)) => at(&action_names, wanted).map(action),
+        (None, None) if !flows.is_empty() => Some(flow(0)),
+        (None, None) => (actions.len() == 1).then(|| action(0)),
     };
     chosen.ok_or_else(|| {
-        let sentence = match &options.flow {
-            Some(name) => format!("there is no flow `{name}` in this file"),
-            None => "there is no flow in this file".to_owned(),
+        let (code, sentence, names) = match (&options.flow, &options.action) {
+            (Some(name), _) => ("no-flow", format!("there is no flow `{name}` in this file"), flow_names),
+            (None, Some(name)) => {
+                ("no-action", format!("there is no action `{name}` in this file"), action_names)
+            }
+            (None, None) if actions.is_empty() => {
+                ("no-flow", "there is no flow and no action in this file".to_owned(), flow_names)
+            }
+            (None, None) => (
+                "which-action",
+                "there is no flow in this file, and more than one action: name it with --action".to_owned(),
+                action_names,
+            ),
         };
-        let failure = Failure::new("no-flow", sentence).at(file.display()).exit(Exit::Invalid);
-        let names: Vec<&str> = flows.iter().map(|flow| flow.name.as_str()).collect();
+        let failure = Failure::new(code, sentence).at(file.display()).exit(Exit::Invalid);
         if names.is_empty() { failure } else { failure.help(format!("it has {}", names.join(", "))) }
     })
 }
 
 /// From the file of inputs, and over it what was given one by one.
-fn inputs(flow: &Flow, options: &args::Run) -> Result<Json, Failure> {
+fn inputs(chosen: &Chosen, options: &args::Run) -> Result<Json, Failure> {
     let mut given = match &options.inputs {
         Some(path) => object(path)?,
         None => Map::new(),
     };
     let pairs = options.input.iter().map(|(name, text)| (name.as_str(), text.as_str()));
-    let single =
-        inputs_from_text(&flow.inputs, pairs).map_err(|refused| wrong_inputs(&refused, flow, options))?;
+    let single = inputs_from_text(chosen.inputs(), pairs)
+        .map_err(|refused| wrong_inputs(&refused, chosen, options))?;
     given.extend(single.as_object().cloned().unwrap_or_default());
     Ok(Json::Object(given))
 }
@@ -71,23 +128,20 @@ fn object(path: &Path) -> Result<Map<String, Json>, Failure> {
     }
 }
 
-fn wrong_inputs(refused: &Refused, flow: &Flow, options: &args::Run) -> Failure {
+fn wrong_inputs(refused: &Refused, chosen: &Chosen, options: &args::Run) -> Failure {
     let place = match &options.inputs {
         Some(path) => format!("{} and the command line", path.display()),
         None => "the command line".to_owned(),
     };
     let failure = Failure::new("inputs", refused.to_string()).at(place).exit(Exit::Invalid);
-    let declared: Vec<String> = flow
-        .inputs
-        .iter()
-        .map(
-            |input| {
-                if input.required { format!("{} (required)", input.name) } else { input.name.to_string() }
-            },
-        )
-        .collect();
+    let declared = |input: &Input| match input.required {
+        true => format!("{} (required)", input.name),
+        false => input.name.to_string(),
+    };
+    let declared: Vec<String> = chosen.inputs().iter().map(declared).collect();
+    let (kind, name) = (chosen.kind(), chosen.name());
     match declared.is_empty() {
-        true => failure.help(format!("flow `{}` has no inputs", flow.name)),
-        false => failure.help(format!("flow `{}` has the inputs {}", flow.name, declared.join(", "))),
+        true => failure.help(format!("{kind} `{name}` has no inputs")),
+        false => failure.help(format!("{kind} `{name}` has the inputs {}", declared.join(", "))),
     }
 }

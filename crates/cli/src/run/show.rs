@@ -27,15 +27,16 @@ pub enum Show {
 }
 
 impl Show {
-    pub fn choose(quiet: bool, flow: &Flow, id: RunId) -> Show {
+    /// `width` is that of the column of names.
+    pub fn choose(quiet: bool, name: &str, width: usize, id: RunId) -> Show {
         if quiet {
             return Show::Nothing;
         }
         if let Some(screen) = Screen::open() {
             return Show::Picture { screen, id, turn: 0 };
         }
-        say(format!("{} {id}", flow.name));
-        Show::Lines { id, width: widest(flow), zone: TimeZone::system() }
+        say(format!("{name} {id}"));
+        Show::Lines { id, width, zone: TimeZone::system() }
     }
 
     /// How often [`Show::refresh`] is to be called.
@@ -86,7 +87,7 @@ impl Show {
 }
 
 /// Room for the names of a flow's steps, and of their items.
-fn widest(flow: &Flow) -> usize {
+pub fn widest(flow: &Flow) -> usize {
     let names = flow.steps.iter().map(|step| {
         let more = match (&step.each, &step.work) {
             (Some(_), _) => 3,

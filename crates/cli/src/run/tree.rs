@@ -1,7 +1,7 @@
 //! Draws a [`View`] as a tree of steps: a pure function from what is known to lines of text.
 
 use super::event::{state_of, tone, try_of};
-use super::view::{Items, Run, Step, View};
+use super::view::{Items, Job, Run, Step, View};
 use crate::line::{Line, Tone};
 use crate::time::took;
 use tidegate_core::ids::NodeId;
@@ -46,22 +46,34 @@ enum Weight {
 
 /// The tree, without colours if the caller does not want them; every line fits into the width.
 pub fn draw(view: &View, id: &str, frame: &Frame) -> Vec<Line> {
-    let Some(run) = view.root_run() else { return Vec::new() };
     let mut tree = Tree { view, frame, column: 0, logs: LOG_OF_ALL, rows: Vec::new() };
     tree.column = tree.widest(view.root, 1).min(NAME) + 4;
-    tree.rows.push(Row { line: header(run, id, frame), weight: Weight::Open });
+    let header = match (&view.job, view.root_run()) {
+        (Some(job), _) => tree.job_header(job, id),
+        (None, Some(run)) => header(run, id, frame),
+        (None, None) => return Vec::new(),
+    };
+    tree.rows.push(Row { line: header, weight: Weight::Open });
     if let Some(outage) = &view.outage {
         let line = Line::new().with(Tone::Bad, format!("  ! {outage}"));
         tree.rows.push(Row { line, weight: Weight::Open });
     }
-    tree.steps(run, 1);
+    match (&view.job, view.root_run()) {
+        (Some(job), _) => tree.log(&job.step, 0),
+        (None, Some(run)) => tree.steps(run, 1),
+        (None, None) => {}
+    }
     fit(tree.rows, frame).into_iter().map(|line| line.clip(frame.width)).collect()
 }
 
+fn title(state: State, name: &str, id: &str, frame: &Frame) -> Line {
+    let line = Line::new().with(tone(state), sign(Some(state), frame)).with(Tone::Plain, " ");
+    let line = line.with(Tone::Strong, name).with(Tone::Plain, "  ");
+    line.with(Tone::Dim, id).with(Tone::Plain, "  ")
+}
+
 fn header(run: &Run, id: &str, frame: &Frame) -> Line {
-    let line = Line::new().with(tone(run.state), sign(Some(run.state), frame)).with(Tone::Plain, " ");
-    let mut line = line.with(Tone::Strong, run.flow.name.as_str()).with(Tone::Plain, "  ");
-    line = line.with(Tone::Dim, id).with(Tone::Plain, "  ");
+    let line = title(run.state, run.flow.name.as_str(), id, frame);
     let span = run.started.map(|started| took(run.ended.unwrap_or(frame.now).since(started)));
     let span = span.unwrap_or_default();
     match (&run.waits, run.state, run.stopping) {
@@ -122,6 +134,31 @@ struct Tree<'a> {
 }
 
 impl Tree<'_> {
+    /// Of a job there is no more than this, and what it wrote.
+    fn job_header(&self, job: &Job, id: &str) -> Line {
+        let step = &job.step;
+        let state = step.state.unwrap_or(State::Waiting);
+        let line = title(state, job.action.as_str(), id, self.frame);
+        let span = self.elapsed(step);
+        match state {
+            State::Waiting => {
+                line.with(Tone::Waits, step.waits.clone().unwrap_or_else(|| "waits".to_owned()))
+            }
+            State::Scheduled => line.with(Tone::Waits, self.scheduled(step, job.attempts)),
+            State::Running => {
+                let line = line.with(Tone::Plain, span).with(Tone::Plain, "  ");
+                self.running(step, job.attempts)
+                    .into_iter()
+                    .fold(line, |line, (tone, text)| line.with(tone, text))
+            }
+            state if step.tries > 1 => {
+                let text = format!("{} in {span}, {} tries", state_of(state), step.tries);
+                line.with(tone(state), text)
+            }
+            state => line.with(tone(state), format!("{} in {span}", state_of(state))),
+        }
+    }
+
     /// The widest name with its indent.
     fn widest(&self, run: NodeId, depth: usize) -> usize {
         let Some(run) = self.view.runs.get(&run) else { return 0 };

@@ -1,9 +1,9 @@
-//! What is known of one run: a model that committed writes keep up to date. It knows no terminal and no clock.
+//! What is known of one run, or of one job: a model that committed writes keep up to date. It knows no terminal and no clock.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use tidegate_core::ids::{Name, NodeId, TaskId};
-use tidegate_core::model::{Flow, Step as Definition};
+use tidegate_core::model::{ActionPolicy, Flow, Step as Definition};
 use tidegate_core::protocol::Stop;
 use tidegate_core::state::State;
 use tidegate_core::time::Moment;
@@ -11,12 +11,14 @@ use tidegate_core::time::Moment;
 /// Lines of output kept of each step.
 pub const LINES_KEPT: usize = 5;
 
-/// A run and the flows that run inside it.
+/// A run and the flows that run inside it, or a job.
 #[derive(Clone, Debug)]
 pub struct View {
     pub(super) flows: BTreeMap<Name, Arc<Flow>>,
     pub root: NodeId,
     pub runs: BTreeMap<NodeId, Run>,
+    /// The root, if it is an action by itself.
+    pub job: Option<Job>,
     /// That the store cannot be written, as long as it cannot.
     pub outage: Option<String>,
 }
@@ -33,6 +35,15 @@ pub struct Run {
     pub path: String,
     /// What it waits for, as the engine explains it.
     pub waits: Option<String>,
+}
+
+/// An action that was submitted by itself. It lives as a step does.
+#[derive(Clone, Debug)]
+pub struct Job {
+    pub action: Name,
+    /// Attempts that it may take.
+    pub attempts: u32,
+    pub step: Step,
 }
 
 #[derive(Clone, Default, Debug)]
@@ -113,7 +124,13 @@ impl View {
     /// Before anything is known of the run but its number.
     pub fn new(flows: &[Flow], root: NodeId) -> View {
         let flows = flows.iter().map(|flow| (flow.name.clone(), Arc::new(flow.clone()))).collect();
-        View { flows, root, runs: BTreeMap::new(), outage: None }
+        View { flows, root, runs: BTreeMap::new(), job: None, outage: None }
+    }
+
+    pub fn of_job(policy: &ActionPolicy, root: NodeId) -> View {
+        let (action, attempts) = (policy.action.clone(), policy.retry.attempts);
+        let job = Job { action, attempts, step: Step::default() };
+        View { job: Some(job), ..View::new(&[], root) }
     }
 
     pub fn root_run(&self) -> Option<&Run> {
@@ -122,7 +139,11 @@ impl View {
 
     /// How the run ended, if it has.
     pub fn end(&self) -> Option<State> {
-        self.root_run().map(|run| run.state).filter(|state| state.is_end())
+        let state = match &self.job {
+            Some(job) => job.step.state,
+            None => self.root_run().map(|run| run.state),
+        };
+        state.filter(|state| state.is_end())
     }
 
     /// The run a step's number belongs to, and the step's place in it.
@@ -132,18 +153,36 @@ impl View {
         (index < record.steps.len()).then_some((run, index))
     }
 
+    fn step(&self, node: NodeId) -> Option<&Step> {
+        if let Some(job) = self.job.as_ref().filter(|_| node == self.root) {
+            return Some(&job.step);
+        }
+        let (run, index) = self.place(node)?;
+        self.runs.get(&run)?.steps.get(index)
+    }
+
     pub(super) fn step_mut(&mut self, node: NodeId) -> Option<&mut Step> {
+        if self.job.is_some() && node == self.root {
+            return self.job.as_mut().map(|job| &mut job.step);
+        }
         let (run, index) = self.place(node)?;
         self.runs.get_mut(&run)?.steps.get_mut(index)
     }
 
-    pub fn definition(&self, node: NodeId) -> Option<&Definition> {
+    /// How many attempts a task may take.
+    pub(super) fn attempts(&self, node: NodeId) -> Option<u32> {
+        if let Some(job) = self.job.as_ref().filter(|_| node == self.root) {
+            return Some(job.attempts);
+        }
         let (run, index) = self.place(node)?;
-        self.runs.get(&run)?.flow.steps.get(index)
+        self.runs.get(&run)?.flow.steps.get(index).map(Definition::attempts)
     }
 
-    /// `outer/inner#2`; the root is its flow's name. Nothing for what is not part of this run.
+    /// `outer/inner#2`; the root is its flow's or action's name. Nothing for what is not part of this run.
     pub fn name(&self, task: TaskId) -> Option<String> {
+        if let Some(job) = self.job.as_ref().filter(|_| task.node == self.root) {
+            return Some(job.action.to_string());
+        }
         if let Some(run) = self.runs.get(&task.node) {
             return Some(match run.path.trim_end_matches('/') {
                 "" => run.flow.name.to_string(),
@@ -176,8 +215,7 @@ impl View {
 
     /// Whether the start of its attempt is known.
     pub fn has_started(&self, task: TaskId) -> bool {
-        let step = self.place(task.node).and_then(|(run, index)| self.runs.get(&run)?.steps.get(index));
-        step.is_some_and(|step| match (task.index(), &step.items) {
+        self.step(task.node).is_some_and(|step| match (task.index(), &step.items) {
             (Some(index), Some(items)) => items.has_started(index),
             _ => !matches!(step.state, None | Some(State::Scheduled | State::Waiting)),
         })
@@ -185,7 +223,11 @@ impl View {
 
     /// Tasks worth asking the engine about: what they wait for is not in the writes. Of a loop, the next item.
     pub fn waiting(&self) -> Vec<TaskId> {
+        let is_waiting = |job: &Job| job.step.state == Some(State::Waiting);
         let mut tasks = Vec::new();
+        if self.job.as_ref().is_some_and(is_waiting) {
+            tasks.push(TaskId::node(self.root));
+        }
         for (&node, run) in &self.runs {
             if run.state == State::Waiting {
                 tasks.push(TaskId::node(node));

@@ -3,6 +3,7 @@
 #[path = "../../../store/tests/database/mod.rs"]
 mod database;
 
+mod actions;
 mod check;
 mod examples;
 mod guides;
