@@ -244,3 +244,19 @@ async fn a_store_that_does_not_answer_is_said_to_whoever_waits() {
     assert!(matches!(again, Answer::Accepted { again: true, .. }), "{again:?}");
     engine.shut_down().await;
 }
+
+#[tokio::test]
+async fn a_store_that_puts_commits_off_is_said_to_whoever_waits() {
+    let disk = Disk::new();
+    let (is_behind, reads) = (disk.is_behind.clone(), disk.store.handle());
+    let engine =
+        Engine::start(Settings::new("server"), Box::new(disk), Box::new(reads), Arc::new(NoTemplates));
+    engine.insist(Command::Wake).await.unwrap();
+    is_behind.store(true, Ordering::SeqCst);
+    let stalled = engine.insist(submit(1)).await;
+    assert!(matches!(stalled, Err(EngineError::Outage(StoreError::Unknown(_)))), "{stalled:?}");
+    is_behind.store(false, Ordering::SeqCst);
+    let again = engine.outlast(submit(1)).await.unwrap();
+    assert!(matches!(again, Answer::Accepted { again: true, .. }), "{again:?}");
+    engine.shut_down().await;
+}

@@ -133,6 +133,9 @@ pub struct Leader {
     pub contact: Option<Contact>,
 }
 
+/// How many bytes of letters are read at once; one letter is in any case.
+pub const LETTERS_BYTES: usize = 8 * 1024 * 1024;
+
 /// Entries that stay readable after they were made, for whoever follows them.
 pub const KEPT_ENTRIES: u64 = 1_000;
 
@@ -212,7 +215,8 @@ pub trait Store: Reads {
     /// Who leads now, by the store's clock.
     fn leader(&mut self) -> Result<Option<Leader>, StoreError>;
 
-    /// Letters after this number, in the order of their numbers, at most `most`. They stay until an entry takes them
+    /// Letters after this number, in the order of their numbers, at most `most`, and no more than [`LETTERS_BYTES`] of
+    /// them, but one in any case. They stay until an entry takes them
     /// out. One with a smaller number may still come, if the transaction that wrote it lasts longer: ask from the
     /// beginning now and then.
     fn letters(&mut self, after: u64, most: usize) -> Result<Vec<Letter>, StoreError>;

@@ -11,8 +11,8 @@ pub mod sqlite;
 mod words;
 
 pub use contract::{
-    Commit, Contact, Ended, Entry, Found, KEEP_AT_LEAST, KEPT_ENTRIES, KEYS_STAY, Leader, Letter, Loaded,
-    Pruned, Reads, Sought, Store, StoreError, Term,
+    Commit, Contact, Ended, Entry, Found, KEEP_AT_LEAST, KEPT_ENTRIES, KEYS_STAY, LETTERS_BYTES, Leader,
+    Letter, Loaded, Pruned, Reads, Sought, Store, StoreError, Term,
 };
 pub use memory::MemoryStore;
 pub use postgres::{Post, PostgresHistory, PostgresReader, PostgresStore};

@@ -20,6 +20,10 @@ pub enum Error {
     /// As [`Error::Unavailable`], and it may take a while: the store cannot be used now. The engine tries on.
     #[error("{0}; ask again")]
     Outage(#[source] StoreError),
+    /// As [`Error::Unavailable`], and it may take a while: another process leads, and this one does not get through to
+    /// it. It may need an address of its own: [`Builder::host`](crate::Builder::host). The engine tries on.
+    #[error("another process leads, and {0}; ask again")]
+    Unreachable(String),
     /// The store cannot be opened or read: another process has it, or it is damaged, or of a newer version.
     #[error(transparent)]
     Store(StoreError),
@@ -119,7 +123,7 @@ fn because(error: &Option<String>) -> String {
 impl Error {
     /// Whether asking for the same again later may help, without anybody changing anything.
     pub fn may_pass(&self) -> bool {
-        matches!(self, Error::Unavailable | Error::Outage(_))
+        matches!(self, Error::Unavailable | Error::Outage(_) | Error::Unreachable(_))
     }
 }
 
@@ -128,6 +132,7 @@ impl From<EngineError> for Error {
         match error {
             EngineError::Unavailable => Error::Unavailable,
             EngineError::Outage(why) => Error::Outage(why),
+            EngineError::Unreachable(why) => Error::Unreachable(why),
             EngineError::Ended => Error::Closed,
         }
     }

@@ -12,7 +12,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::future::IntoFuture;
 use std::pin::Pin;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tidegate_core::ids::{Name, RunId};
 use tidegate_core::model::PRIORITIES;
 use tidegate_core::protocol::{self, Answer, BATCH_BYTES, Idempotency, Payload, check_size};
@@ -26,6 +26,8 @@ use uuid::Uuid;
 const TOGETHER: usize = 1_000;
 /// A thousand years: longer than anybody waits, and short enough to be written down as a date.
 const LONGEST_DELAY: Duration = Duration::from_secs(1_000 * 365 * 86_400);
+/// 9999-12-30 22:00 UTC: the last time that every reader of times takes, whatever its zone.
+const LAST_TIME: Duration = Duration::from_secs(253_402_207_200);
 
 /// Something to be submitted: `.await` it, or hand many to [`Tidegate::submit_many`].
 ///
@@ -81,9 +83,9 @@ impl Submit {
         self
     }
 
-    /// Not before this time.
+    /// Not before this time. One that has passed is now, and one beyond the year 9999 is then.
     pub fn at(mut self, time: SystemTime) -> Submit {
-        self.due = Due::At(time);
+        self.due = Due::At(time.clamp(UNIX_EPOCH, UNIX_EPOCH + LAST_TIME));
         self
     }
 

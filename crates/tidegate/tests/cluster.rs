@@ -47,6 +47,20 @@ async fn submits_works_and_waits(route: Route) {
 }
 
 #[tokio::test]
+async fn who_does_not_get_through_to_the_one_that_leads_is_told_so() {
+    let database = database().await;
+    // It listens elsewhere than it says.
+    let first = Tidegate::builder(&database.url).name("first").host("127.0.0.2").open().await.unwrap();
+    let second = within(open(&database.url, "second")).await;
+    let error = within(async { second.submit("double", &1).await }).await.map(drop).unwrap_err();
+    let told = "another process leads, and it cannot be reached at 127.0.0.2:";
+    assert!(error.to_string().starts_with(told) && error.may_pass(), "{error}");
+    within(second.close()).await;
+    within(first.close()).await;
+    drop_database(database).await;
+}
+
+#[tokio::test]
 async fn when_the_one_that_leads_goes_another_goes_on_with_everything() {
     let database = database().await;
     let (first, second) = (open(&database.url, "first").await, open(&database.url, "second").await);

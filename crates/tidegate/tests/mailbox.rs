@@ -5,7 +5,7 @@ mod support;
 use serde_json::json;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 use support::{accepted, database, drop_database, within};
 use tidegate::{Error, State, Tidegate};
 use tokio_postgres::NoTls;
@@ -45,6 +45,38 @@ async fn what_is_submitted_in_a_transaction_is_there_if_the_transaction_is() {
     assert!(tide.run(lost).await.is_err());
     assert_eq!(runs.load(Ordering::SeqCst), 2);
     within(working.stop()).await.unwrap();
+    within(tide.close()).await;
+    drop_database(database).await;
+}
+
+#[tokio::test]
+async fn many_letters_and_large_ones_all_arrive() {
+    const MIB: usize = 1024 * 1024;
+    let database = database().await;
+    let tide = Tidegate::open(&database.url).await.unwrap();
+    let (mut client, connection) = tokio_postgres::connect(&database.direct_url, NoTls).await.unwrap();
+    tokio::spawn(connection);
+    let transaction = client.transaction().await.unwrap();
+    let mut ids = Vec::new();
+    // More than are read at once, and more bytes than are on their way at once.
+    for bytes in [15 * MIB, 5 * MIB, 5 * MIB, 5 * MIB, 12 * MIB] {
+        let large = tide.submit("unheard-of", &"x".repeat(bytes));
+        ids.push(large.in_transaction(&transaction).await.unwrap());
+    }
+    let many = "select tidegate.submit('unheard-of', to_jsonb(n)) from generate_series(1, 2500) as n";
+    transaction.batch_execute(many).await.unwrap();
+    for time in [UNIX_EPOCH + Duration::from_secs(1 << 55), UNIX_EPOCH - Duration::from_secs(1 << 55)] {
+        let odd = tide.submit("unheard-of", &()).at(time);
+        ids.push(odd.in_transaction(&transaction).await.unwrap());
+    }
+    transaction.commit().await.unwrap();
+    for id in ids {
+        within(accepted(&tide, id)).await;
+    }
+    let left = async || {
+        client.query_one("select count(*) from tidegate.mailbox", &[]).await.unwrap().get::<_, i64>(0)
+    };
+    within(async { while left().await != 0 {} }).await;
     within(tide.close()).await;
     drop_database(database).await;
 }

@@ -90,7 +90,10 @@ async fn a_letter_that_is_too_large_becomes_a_run_that_was_refused() {
     let transaction = client.transaction().await.unwrap();
     let large = "x".repeat(LARGEST_PAYLOAD);
     assert!(is_too_large(&tide.submit("echo", &large).in_transaction(&transaction).await));
-    let letter = "select tidegate.submit('echo', to_jsonb(repeat('x', 17000000)))::text";
+    // As it was left before anybody asked how large it is.
+    let letter = "insert into tidegate.mailbox (id, content) \
+                  select gen_random_uuid(), jsonb_build_object('name', 'echo', 'input', repeat('x', 17000000)) \
+                  returning id::text";
     let id: String = transaction.query_one(letter, &[]).await.unwrap().get(0);
     let id = RunId(id.parse::<uuid::Uuid>().unwrap().as_u128());
     transaction.commit().await.unwrap();

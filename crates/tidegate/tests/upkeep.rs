@@ -9,6 +9,7 @@ use tidegate_core::ids::{Name, NodeId};
 use tidegate_core::protocol::{Body, JobBody, Life, NodeRow, Write};
 use tidegate_core::time::{Moment, Span};
 use tidegate_store::{Commit, Entry, PostgresStore, SqliteStore, Store};
+use tokio_postgres::NoTls;
 
 const HOUR: Duration = Duration::from_secs(60 * 60);
 
@@ -82,6 +83,26 @@ async fn any_process_that_shares_a_store_may_prune_it() {
     within(prunes_what_is_old(&follows)).await;
     within(follows.close()).await;
     within(leads.close()).await;
+    drop_database(database).await;
+}
+
+/// Somebody makes an index, which locks the history against those who would delete from it.
+#[tokio::test]
+async fn history_that_others_have_locked_is_left_alone_and_nobody_waits_for_it() {
+    let database = database().await;
+    let place = database.url.clone();
+    tokio::task::spawn_blocking(move || leave_history(PostgresStore::open(&place).unwrap())).await.unwrap();
+    let tide = Tidegate::open(&database.url).await.unwrap();
+    let (mut client, connection) = tokio_postgres::connect(&database.direct_url, NoTls).await.unwrap();
+    tokio::spawn(connection);
+    let locking = client.transaction().await.unwrap();
+    locking.batch_execute("lock table tidegate.ended_task in share mode").await.unwrap();
+    let locked = within(tide.prune(HOUR)).await;
+    assert!(locked.as_ref().is_err_and(Error::may_pass), "{locked:?}");
+    within(async { tide.submit("old", &()).await.unwrap() }).await;
+    locking.rollback().await.unwrap();
+    within(prunes_what_is_old(&tide)).await;
+    within(tide.close()).await;
     drop_database(database).await;
 }
 

@@ -264,6 +264,6 @@ async fn pass_on(
 fn trouble(error: EngineError) -> Trouble {
     match error {
         EngineError::Outage(error) => Trouble::Outage(error.to_string()),
-        EngineError::Unavailable | EngineError::Ended => Trouble::NotLeading,
+        EngineError::Unavailable | EngineError::Unreachable(_) | EngineError::Ended => Trouble::NotLeading,
     }
 }

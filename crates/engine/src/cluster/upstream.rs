@@ -19,6 +19,8 @@ const FEW: usize = 1_024;
 /// A number that no answer is expected under.
 const UNEXPECTED: u64 = 0;
 
+/// How long callers are only told to ask again.
+const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 /// How long a connection may take to be made.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -31,6 +33,35 @@ pub(crate) struct Upstream {
     joined: BTreeMap<Name, Join>,
     /// There may be room again for commands that can wait.
     freed: Arc<Notify>,
+    unreached: Arc<Unreached>,
+}
+
+/// Since when whoever leads has not been heard, and why. Nothing as long as he is.
+#[derive(Default)]
+struct Unreached(Mutex<Option<(Instant, String)>>);
+
+impl Unreached {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Option<(Instant, String)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn failed(&self, why: String) {
+        let mut known = self.lock();
+        let since = known.take().map_or_else(Instant::now, |(since, _)| since);
+        *known = Some((since, why));
+    }
+
+    fn is_heard(&self) {
+        *self.lock() = None;
+    }
+
+    /// What callers are told: to ask again, or after a while what is wrong.
+    fn error(&self) -> EngineError {
+        match &*self.lock() {
+            Some((since, why)) if since.elapsed() >= ANSWER_WITHIN => EngineError::Unreachable(why.clone()),
+            _ => EngineError::Unavailable,
+        }
+    }
 }
 
 struct Connected {
@@ -130,15 +161,22 @@ impl Waiting {
 impl Upstream {
     pub(crate) fn new(engine: Engine) -> Self {
         let (attached, joined) = (BTreeMap::new(), BTreeMap::new());
-        Upstream { engine, connected: None, attached, joined, freed: Arc::default() }
+        let (freed, unreached) = (Arc::default(), Arc::default());
+        Upstream { engine, connected: None, attached, joined, freed, unreached }
     }
 
     /// Connects to who leads, unless that is so already. Must be called inside a runtime.
     pub(crate) fn follow(&mut self, leader: Option<Contact>) {
-        let Some(contact) = leader else { return self.disconnect() };
+        let Some(contact) = leader else {
+            self.unreached.is_heard();
+            return self.disconnect();
+        };
         let is_there = |connected: &Connected| connected.contact == contact && !connected.outbox.is_closed();
         if self.connected.as_ref().is_some_and(is_there) {
             return;
+        }
+        if self.connected.as_ref().is_none_or(|connected| connected.contact != contact) {
+            self.unreached.is_heard();
         }
         let (outbox, messages) = mpsc::unbounded_channel();
         let (waiting, start) = (Waiting::open(self.freed.clone()), Instant::now());
@@ -157,10 +195,15 @@ impl Upstream {
             let _ = outbox.send(Request::Commands { id: UNEXPECTED, commands, again: true });
         }
         self.connected = Some(connected);
-        let engine = self.engine.clone();
+        let (engine, unreached) = (self.engine.clone(), self.unreached.clone());
         tokio::spawn(async move {
+            let heard = || unreached.is_heard();
+            let mail = (outbox, messages);
+            let end = connect(&contact.address, mail, engine, waiting.clone(), start, heard).await;
             // Whatever broke it, the next attempt to lead finds out who does, and leads here again.
-            let _ = connect(&contact.address, (outbox, messages), engine, waiting.clone(), start).await;
+            if let Err(why) = end {
+                unreached.failed(format!("it cannot be reached at {}: {why}", contact.address));
+            }
             waiting.close();
         });
     }
@@ -221,10 +264,10 @@ impl Upstream {
     }
 
     fn ask(&self, reply: ReplyTo, outstanding: usize, request: impl FnOnce(u64) -> Request) {
-        let Some(connected) = &self.connected else { return reply.fail(EngineError::Unavailable) };
+        let Some(connected) = &self.connected else { return reply.fail(self.unreached.error()) };
         match connected.waiting.add(reply, outstanding) {
             Ok(id) => drop(connected.outbox.send(request(id))),
-            Err(reply) => reply.fail(EngineError::Unavailable),
+            Err(reply) => reply.fail(self.unreached.error()),
         }
     }
 
@@ -256,9 +299,10 @@ async fn connect(
     engine: Engine,
     waiting: Arc<Waiting>,
     start: Instant,
+    heard: impl Fn(),
 ) -> io::Result<()> {
     let socket = tokio::time::timeout(PATIENCE, TcpStream::connect(address)).await;
-    let socket = socket.map_err(io::Error::other)??;
+    let socket = socket.map_err(|_| io::Error::other("no answer"))??;
     socket.set_nodelay(true)?;
     let (incoming, outgoing) = socket.into_split();
     let asking = waiting.clone();
@@ -273,14 +317,18 @@ async fn connect(
         }
     });
     let mut incoming = Incoming::new(incoming);
+    let mut is_welcome = false;
     while let Ok(response) = incoming.next().await {
+        if !std::mem::replace(&mut is_welcome, true) {
+            heard();
+        }
         if hear(response, &engine, &waiting, start).is_break() {
             break;
         }
     }
     pinging.abort();
     writing.abort();
-    Ok(())
+    if is_welcome { Ok(()) } else { Err(io::Error::other("it closes the connection at once")) }
 }
 
 /// Commands that no message can hold are refused here. Who leads will never hear of them.

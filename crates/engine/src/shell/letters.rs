@@ -13,18 +13,21 @@ use super::work::Shell;
 use crate::server::Input;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use tidegate_core::ids::Name;
 use tidegate_core::protocol::{Answer, Command, Idempotency, Payload, Submit};
 use tidegate_core::time::Moment;
-use tidegate_store::{Found, Letter, Sought, StoreError};
+use tidegate_store::{Found, LETTERS_BYTES, Letter, Sought, StoreError};
 use tidegate_wire::Definition;
 
 /// How often the mailbox is looked into, if nobody says that something came.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
-/// Letters in progress at a time.
+/// Letters read at a time.
 const MOST: usize = 1_000;
+/// While so many, or so many bytes of them, are on their way into an entry, no more are read.
+const IN_PROGRESS: usize = 4 * MOST;
+const IN_PROGRESS_BYTES: usize = 4 * LETTERS_BYTES;
 
 /// A letter that was made into a submission.
 pub(super) struct Newcomer {
@@ -36,19 +39,46 @@ pub(super) struct Newcomer {
 /// The mailbox, as far as this server is at work on it.
 #[derive(Default)]
 pub(super) struct Letters {
-    in_progress: BTreeSet<u64>,
+    /// How large each is.
+    in_progress: BTreeMap<u64, usize>,
+    bytes: usize,
     looking: bool,
     look_at: Option<Instant>,
+    /// The last one that was new when the mailbox was looked into: more may stand behind it.
+    last: Option<u64>,
 }
 
 impl Letters {
     pub(super) fn forget(&mut self, number: u64) {
-        self.in_progress.remove(&number);
+        self.bytes -= self.in_progress.remove(&number).unwrap_or(0);
+    }
+
+    /// Whether it was not at work on this one yet.
+    fn begin(&mut self, letter: &Letter) -> bool {
+        let (number, size) = (letter.number, letter.content.len());
+        let is_new = !self.in_progress.contains_key(&number);
+        if is_new {
+            self.in_progress.insert(number, size);
+            self.bytes += size;
+        }
+        is_new
+    }
+
+    fn has_room(&self) -> bool {
+        self.in_progress.len() < IN_PROGRESS && self.bytes < IN_PROGRESS_BYTES
+    }
+
+    /// From where on to look now, if at all. One with a smaller number may come late: now and then all are looked at.
+    fn look_after(&self, now: Instant, hinted: bool) -> Option<u64> {
+        let is_due = hinted || self.look_at.is_none_or(|at| at <= now);
+        let after = if is_due { Some(0) } else { self.last };
+        after.filter(|_| !self.looking && self.has_room())
     }
 
     /// When to look next, for who leads.
     pub(super) fn next_look(&self) -> Option<Instant> {
-        self.look_at.filter(|_| !self.looking)
+        let at = if self.last.is_some() { Some(Instant::now()) } else { self.look_at };
+        at.filter(|_| !self.looking && self.has_room())
     }
 }
 
@@ -69,13 +99,15 @@ struct Content<'a> {
 impl Shell {
     /// Looks into the mailbox if it is time to.
     pub(super) fn look_for_letters(&mut self, now: Instant, hinted: bool) {
-        if !self.server.leads() || self.letters.looking {
+        if !self.server.leads() {
             return;
         }
-        if hinted || self.letters.look_at.is_none_or(|at| at <= now) {
+        if let Some(after) = self.letters.look_after(now, hinted) {
             self.letters.looking = true;
-            self.letters.look_at = Some(now + LOOK_EVERY);
-            let _ = self.store_jobs.send(Job::Letters(MOST));
+            if after == 0 {
+                self.letters.look_at = Some(now + LOOK_EVERY);
+            }
+            let _ = self.store_jobs.send(Job::Letters { after, most: MOST });
         }
     }
 
@@ -83,7 +115,8 @@ impl Shell {
     pub(super) fn letters_came(&mut self, letters: Result<Vec<Letter>, StoreError>) {
         // What cannot be read now is read next time.
         let mut letters = letters.unwrap_or_default();
-        letters.retain(|letter| self.letters.in_progress.insert(letter.number));
+        letters.retain(|letter| self.letters.begin(letter));
+        self.letters.last = letters.last().map(|letter| letter.number);
         let opened: Vec<(Letter, Definition)> =
             letters.into_iter().filter_map(|letter| self.address(letter)).collect();
         if opened.is_empty() {

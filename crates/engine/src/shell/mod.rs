@@ -14,6 +14,7 @@ mod patience;
 mod request;
 mod results;
 mod store_thread;
+mod told;
 mod upkeep;
 mod work;
 
@@ -40,7 +41,7 @@ use tidegate_wire::{self as wire, Query, Reply};
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 
 /// Entries a slow subscriber may fall behind before it is told that it missed some.
-const EVENTS_KEPT: usize = 4_096;
+const EVENTS_KEPT: usize = 1_024;
 
 /// Callers whose commands have not been looked at yet; the next one waits until there is room.
 const CALLERS: usize = 256;
@@ -110,6 +111,10 @@ pub enum EngineError {
     /// As [`EngineError::Unavailable`], and it may take a while: the store cannot be used. The engine tries on.
     #[error("{0}; ask again")]
     Outage(StoreError),
+    /// As [`EngineError::Unavailable`], and it may take a while: another process leads, and this one does not get through
+    /// to it. The engine tries on.
+    #[error("another process leads, and {0}; ask again")]
+    Unreachable(String),
     #[error("the engine has ended")]
     Ended,
 }

@@ -5,13 +5,14 @@
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use tidegate_core::protocol::LARGEST_PAYLOAD;
 
 /// What is nested deeper is left as it is written.
 const DEEPEST: u32 = 128;
 /// Numbers with a larger exponent are left as they are written: no `f64` has one.
 const LARGEST_EXPONENT: i32 = 400;
 
-/// The same JSON in that form; what is none is left alone.
+/// The same JSON in that form; what is none, or would become too large to be taken, is left alone.
 pub fn in_one_form(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     match serde_json::from_str(json).ok().and_then(|value| write(value, 0, &mut out)) {
@@ -24,6 +25,7 @@ fn write(value: &RawValue, depth: u32, out: &mut String) -> Option<()> {
     let text = value.get();
     match text.as_bytes().first()? {
         b'{' | b'[' if depth == DEEPEST => return None,
+        _ if out.len() > LARGEST_PAYLOAD => return None,
         b'{' => {
             let members: BTreeMap<String, &RawValue> = serde_json::from_str(text).ok()?;
             out.push('{');
@@ -99,6 +101,12 @@ mod tests {
     fn the_order_of_members_spaces_and_escapes_do_not_count() {
         let written = r#" { "b" : [ 1 , null , true ], "a\/" : "\u00e9\n", "b\u0062": {}, "b" : [ ] } "#;
         assert_eq!(in_one_form(written), "{\"a/\":\"é\\n\",\"b\":[],\"bb\":{}}");
+    }
+
+    #[test]
+    fn what_would_become_too_large_is_left_as_it_is() {
+        let many = format!("[{}1]", "1e400,".repeat(LARGEST_PAYLOAD / 400));
+        assert_eq!(in_one_form(&many), many);
     }
 
     #[test]

@@ -16,8 +16,11 @@ pub(super) enum Job {
     /// Say where this server is reached.
     Announce(Contact),
     Leader,
-    /// At most so many letters.
-    Letters(usize),
+    /// At most so many letters, from one on.
+    Letters {
+        after: u64,
+        most: usize,
+    },
     SetAside {
         letter: u64,
         why: String,
@@ -81,7 +84,7 @@ fn carry_out(name: &Name, store: &mut dyn Store, job: Job) -> Option<Done> {
             None
         }
         Job::Leader => Some(Done::Leader(store.leader())),
-        Job::Letters(most) => Some(Done::Letters(store.letters(0, most))),
+        Job::Letters { after, most } => Some(Done::Letters(store.letters(after, most))),
         Job::SetAside { letter, why } => {
             // If this cannot be said now the letter is read again.
             let _ = store.set_aside(letter, &why);

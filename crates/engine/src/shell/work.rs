@@ -8,6 +8,7 @@ use super::patience::Patience;
 use super::request::{Collected, Errand, Request, Waiter};
 use super::results::Watchers;
 use super::store_thread::{Done, Job, Lookups, store_thread};
+use super::told::for_listeners;
 use super::{Attached, Engine, EngineError, Evaluate, Retention, Settings};
 use crate::cluster::Upstream;
 use crate::reader::Reader;
@@ -19,7 +20,7 @@ use std::time::{Duration, Instant};
 use tidegate_core::ids::Name;
 use tidegate_core::protocol::{Command, Payload};
 use tidegate_core::time::Moment;
-use tidegate_store::{Contact, Sought, Store, StoreError};
+use tidegate_store::{Commit, Contact, Sought, Store, StoreError};
 use tokio::sync::{mpsc, oneshot, watch};
 
 /// While so many commands wait to be applied, callers wait to hand over more.
@@ -184,9 +185,12 @@ impl Shell {
     fn store_did(&mut self, done: Done) {
         match done {
             Done::Did(input) => {
-                if let Input::Committed(_) = &input {
+                if let Input::Committed(commit) = &input {
                     self.gathering.commit_ends(Instant::now());
-                    self.patience.commit_ends();
+                    // One that is put off is sent again: whoever waits for it still does.
+                    if !matches!(commit, Ok(Commit::Later)) {
+                        self.patience.commit_ends();
+                    }
                 }
                 let follows = matches!(input, Input::Led(Ok(None)));
                 self.handle(input);
@@ -331,7 +335,7 @@ impl Shell {
                 self.tell_watchers(&entry);
                 let sequence = entry.sequence;
                 // Nobody may be listening.
-                let _ = self.engine.entries.send(entry);
+                let _ = self.engine.entries.send(for_listeners(entry));
                 // After the entry itself, so that who has heard it here need not look for it.
                 self.engine.reach(sequence);
             }

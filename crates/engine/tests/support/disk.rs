@@ -18,6 +18,8 @@ pub struct Disk {
     is_shut: bool,
     pub opened: Arc<AtomicU32>,
     pub gate: Arc<Gate>,
+    /// It has more to do than it can, and puts commits off.
+    pub is_behind: Arc<AtomicBool>,
 }
 
 /// What commits pass, as many as a test lets through.
@@ -59,8 +61,8 @@ impl Disk {
     }
 
     pub fn over(store: MemoryStore) -> Disk {
-        let (is_full, opened, gate) = Default::default();
-        Disk { store, is_full, is_shut: false, opened, gate }
+        let (is_full, opened, gate, is_behind) = Default::default();
+        Disk { store, is_full, is_shut: false, opened, gate, is_behind }
     }
 
     fn check(&mut self) -> Result<&mut MemoryStore, StoreError> {
@@ -114,6 +116,9 @@ impl Store for Disk {
 
     fn commit(&mut self, entry: &Entry) -> Result<Commit, StoreError> {
         self.gate.pass();
+        if self.is_behind.load(Ordering::SeqCst) {
+            return Ok(Commit::Later);
+        }
         self.check()?.commit(entry)
     }
 

@@ -1,6 +1,6 @@
 //! Letters that wait to be taken out, and those that could not be read.
 
-use crate::contract::Letter;
+use crate::contract::{LETTERS_BYTES, Letter};
 use std::collections::BTreeMap;
 use tidegate_core::ids::RunId;
 
@@ -20,7 +20,13 @@ impl Mailbox {
     }
 
     pub fn letters(&self, after: u64, most: usize) -> Vec<Letter> {
-        self.waiting.range(after.saturating_add(1)..).map(|(_, letter)| letter).take(most).cloned().collect()
+        let mut bytes = 0;
+        let waiting = self.waiting.range(after.saturating_add(1)..).map(|(_, letter)| letter);
+        let fits = |(at, letter): &(usize, &Letter)| {
+            bytes += letter.content.len();
+            bytes <= LETTERS_BYTES || *at == 0
+        };
+        waiting.take(most).enumerate().take_while(fits).map(|(_, letter)| letter.clone()).collect()
     }
 
     pub fn take_out(&mut self, letters: &[u64]) {

@@ -110,9 +110,10 @@ impl Store for PostgresStore {
         if !self.overlay.wait_for_room(LAG, LAG_PATIENCE)? {
             return Ok(Commit::Later);
         }
-        let commit = commit(&mut self.session, entry)?;
+        let bytes = codec::encode(entry).map_err(|error| StoreError::Broken(error.to_string()))?;
+        let commit = commit(&mut self.session, entry, &bytes)?;
         if commit == Commit::Done {
-            self.overlay.committed(entry);
+            self.overlay.committed(entry, bytes.len());
         }
         Ok(commit)
     }
@@ -150,8 +151,7 @@ impl Store for PostgresStore {
 }
 
 /// Sends the entry, and looks for the reason if it was not taken. The same entry under its number is as good as taken.
-fn commit(session: &mut Session, entry: &Entry) -> Result<Commit, StoreError> {
-    let bytes = codec::encode(entry).map_err(|error| StoreError::Broken(error.to_string()))?;
+fn commit(session: &mut Session, entry: &Entry, bytes: &[u8]) -> Result<Commit, StoreError> {
     let (sequence, term, batch) = (signed(entry.sequence), i64::from(entry.term), Uuid(entry.batch));
     let writes = i32::try_from(entry.writes.len()).unwrap_or(i32::MAX);
     let letters: Vec<i64> = entry.letters.iter().copied().map(signed).collect();

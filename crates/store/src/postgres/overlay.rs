@@ -12,6 +12,9 @@ use tidegate_core::ids::{NodeId, TaskId};
 use tidegate_core::protocol::{NodeRow, Payload, Write};
 use tidegate_core::state::State;
 
+/// Writes of more bytes than this count as several.
+const BYTES_A_WRITE: usize = 4 * 1024;
+
 #[derive(Debug, Default)]
 pub struct Overlay {
     state: Mutex<Recent>,
@@ -73,11 +76,11 @@ struct Known {
 }
 
 impl Overlay {
-    /// The entry is durable.
-    pub fn committed(&self, entry: &Entry) {
+    /// The entry is durable; so many bytes were written for it.
+    pub fn committed(&self, entry: &Entry, bytes: usize) {
         let mut recent = self.recent();
         if entry.sequence > recent.committed {
-            recent.add(entry);
+            recent.add(entry, weight(entry, bytes));
             self.changed.notify_all();
         }
     }
@@ -102,7 +105,7 @@ impl Overlay {
         self.recent().problem = Some(problem);
     }
 
-    /// Waits while more than this many writes are not in the tables. False if that lasts too long; an error if whoever
+    /// Waits while more than this many writes, large ones counted as several, are not in the tables. False if that lasts too long; an error if whoever
     /// projects has one.
     pub fn wait_for_room(&self, most: usize, patience: Duration) -> Result<bool, StoreError> {
         let full = |recent: &mut Recent| recent.writes > most;
@@ -193,6 +196,11 @@ impl Overlay {
     }
 }
 
+/// How many writes an entry counts as: large ones are several, so that a bound on writes is one on bytes too.
+fn weight(entry: &Entry, bytes: usize) -> usize {
+    entry.writes.len().max(bytes / BYTES_A_WRITE)
+}
+
 impl Known {
     fn ended(&self) -> Option<RecentEnd> {
         let (state, output, error) = self.end.clone()?;
@@ -201,9 +209,8 @@ impl Known {
 }
 
 impl Recent {
-    fn add(&mut self, entry: &Entry) {
+    fn add(&mut self, entry: &Entry, writes: usize) {
         self.committed = entry.sequence;
-        let writes = entry.writes.len();
         self.writes += writes;
         let touched = Touched { sequence: entry.sequence, writes, tasks: Vec::new(), roots: Vec::new() };
         self.entries.push_back(touched);

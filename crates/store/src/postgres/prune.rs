@@ -11,8 +11,10 @@ use tidegate_core::time::Moment;
 use tokio_postgres::Client;
 use tokio_postgres::types::Type;
 
-/// How long a slice may take.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// How long a slice may take: no commit is made meanwhile, nor is the lead renewed.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// How long it may take to count, which keeps nobody waiting.
+const COUNT_PATIENCE: Duration = Duration::from_secs(60);
 /// Roots that are looked at together: few round trips, and little is looked at in vain if one of them is large.
 const AT_ONCE: u64 = 200;
 
@@ -21,6 +23,7 @@ pub fn prune(session: &mut Session, before: Moment, most: u32) -> Result<Pruned,
     session.call(PATIENCE, async |client| {
         client.batch_execute("begin").await?;
         client.batch_execute(sql!("idle_most")).await?;
+        client.batch_execute(sql!("lock_most")).await?;
         client.query_typed(sql!("project_settings"), &[]).await?;
         let mut slice = Slice { client, left: most, gone: 0 };
         while slice.left > 0 {
@@ -38,7 +41,7 @@ pub fn prune(session: &mut Session, before: Moment, most: u32) -> Result<Pruned,
 /// How many roots there are to be deleted.
 pub fn count(session: &mut Session, before: Moment) -> Result<u64, StoreError> {
     let keys_stay = signed(KEYS_STAY.0);
-    session.call(PATIENCE, async |client| {
+    session.call(COUNT_PATIENCE, async |client| {
         let columns: Columns = &[(&Time(before), Type::TIMESTAMPTZ), (&keys_stay, Type::INT8)];
         let row = client.query_typed_one(sql!("prune_count"), columns).await?;
         Ok(unsigned(row.try_get(0)?))

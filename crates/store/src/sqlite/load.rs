@@ -3,7 +3,7 @@
 use super::columns::{Json, LIFE, Word, content, life, name, signed, unsigned};
 use super::sql;
 use crate::codec;
-use crate::contract::{Ended, Entry, Found, Letter, Loaded, Sought};
+use crate::contract::{Ended, Entry, Found, LETTERS_BYTES, Letter, Loaded, Sought};
 use rusqlite::types::Type;
 use rusqlite::{Connection, OptionalExtension, Params, Row};
 use std::collections::BTreeMap;
@@ -119,9 +119,18 @@ pub fn sequence(connection: &Connection) -> rusqlite::Result<u64> {
 
 pub fn letters(connection: &Connection, after: u64, most: usize) -> rusqlite::Result<Vec<Letter>> {
     let most = i64::try_from(most).unwrap_or(i64::MAX);
-    let read =
-        |row: &Row| Ok(Letter { number: unsigned(row.get(0)?), id: run_id(row, 1)?, content: row.get(2)? });
-    all(connection, sql!("letter_list"), (signed(after), most), read)
+    let mut statement = connection.prepare_cached(sql!("letter_list"))?;
+    let mut rows = statement.query((signed(after), most))?;
+    let (mut letters, mut bytes) = (Vec::new(), 0);
+    while let Some(row) = rows.next()? {
+        let content: Vec<u8> = row.get(2)?;
+        bytes += content.len();
+        if bytes > LETTERS_BYTES && !letters.is_empty() {
+            break;
+        }
+        letters.push(Letter { number: unsigned(row.get(0)?), id: run_id(row, 1)?, content });
+    }
+    Ok(letters)
 }
 
 pub fn payload(connection: &Connection, task: TaskId) -> rusqlite::Result<Option<Payload>> {

@@ -4,7 +4,7 @@ use super::Backend;
 use super::ledger::Ledger;
 use super::samples::{add, job};
 use tidegate_core::ids::RunId;
-use tidegate_store::{Commit, Entry, Letter, Store};
+use tidegate_store::{Commit, Entry, LETTERS_BYTES, Letter, Store};
 
 fn letters<B: Backend>(ledger: &mut Ledger<B>) -> Vec<Letter> {
     ledger.store.letters(0, 99).unwrap()
@@ -32,6 +32,23 @@ pub fn letters_come_in_the_order_of_their_numbers<B: Backend>() {
     assert_eq!(letters(&mut ledger), all, "they stay");
     assert_eq!(ledger.store.letters(all[0].number, 1).unwrap(), all[1..2]);
     assert_eq!(ledger.store.letters(all[2].number, 9).unwrap(), []);
+}
+
+pub fn large_letters_come_a_few_at_a_time<B: Backend>() {
+    let mut ledger = Ledger::<B>::open();
+    let large = |bytes: usize| format!(r#"{{"name": "{}"}}"#, "x".repeat(bytes));
+    for (id, bytes) in
+        [(1, 2 * LETTERS_BYTES), (2, LETTERS_BYTES / 2), (3, LETTERS_BYTES / 4), (4, LETTERS_BYTES / 2)]
+    {
+        ledger.place.post(RunId(id), &large(bytes));
+    }
+    let mut last = 0;
+    let mut next = || -> Vec<u128> {
+        let letters = ledger.store.letters(last, 99).unwrap();
+        last = letters.last().map_or(last, |letter| letter.number);
+        letters.into_iter().map(|letter| letter.id.0).collect()
+    };
+    assert_eq!([next(), next(), next(), next()], [vec![1], vec![2, 3], vec![4], vec![]]);
 }
 
 pub fn an_entry_takes_letters_out<B: Backend>() {

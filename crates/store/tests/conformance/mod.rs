@@ -82,6 +82,7 @@ macro_rules! conformance {
             }
             mailbox {
                 letters_come_in_the_order_of_their_numbers,
+                large_letters_come_a_few_at_a_time,
                 an_entry_takes_letters_out,
                 an_entry_that_is_not_taken_leaves_the_letters,
                 what_cannot_be_read_is_set_aside,

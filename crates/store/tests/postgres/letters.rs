@@ -97,6 +97,10 @@ fn wrong() -> Vec<String> {
         "'mail.send', due => '0001-01-01 00:00+00'::timestamptz - interval '1 us'",
         "'mail.send', due => '9999-12-30 22:00+00'::timestamptz + interval '1 us'",
         "'mail.send', due => '9999-12-31 00:00+00'",
+        "'mail.send', to_jsonb(repeat('x', 16 * 1024 * 1024 - 1))",
+        // Short as it is kept, and long as it is read.
+        "'mail.send', (select jsonb_agg(1e100000::numeric) from generate_series(1, 200))",
+        "'mail.send', tags => (select jsonb_object_agg('tag ' || n, '') from generate_series(1, 100000) as n)",
     ];
     others.into_iter().map(str::to_owned).chain(too_long).collect()
 }

@@ -19,7 +19,7 @@ fn servers_that_start_together_do_not_collide() {
             assert_eq!(server.join().unwrap(), Ok(()));
         }
     });
-    assert_eq!(place.admin().value("select count(*) from tidegate.migration"), "3");
+    assert_eq!(place.admin().value("select count(*) from tidegate.migration"), "4");
 }
 
 #[test]
