@@ -18,6 +18,7 @@ mod diagnostics;
 mod duration;
 pub mod evaluate;
 mod problem;
+mod size;
 mod source;
 pub mod submit;
 mod template;

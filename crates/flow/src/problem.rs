@@ -73,6 +73,14 @@ pub enum Problem {
     TemplateInScript,
     #[error("`{text}` is not a reference to a secret")]
     BadSecret { text: String },
+    #[error("`{url}` cannot be called")]
+    BadUrl { url: String, rule: &'static str },
+    #[error("`{first}` and `{second}` both say {what}")]
+    SaidTwice { first: String, second: String, what: &'static str },
+    #[error("`{text}` is not a size")]
+    BadSize { text: String },
+    #[error("`{text}` is not a status")]
+    BadStatus { text: String },
     #[error("`{text}` is not a reason to try again")]
     BadCause { text: String, meant: Option<String> },
     #[error("`{text}` is not a quota")]
@@ -183,6 +191,10 @@ impl Problem {
             NobodysFunction { .. } => "nobodys-function",
             TemplateInScript => "template-in-script",
             BadSecret { .. } => "bad-secret",
+            BadUrl { .. } => "bad-url",
+            SaidTwice { .. } => "said-twice",
+            BadSize { .. } => "bad-size",
+            BadStatus { .. } => "bad-status",
             BadCause { .. } => "bad-cause",
             BadQuota { .. } => "bad-quota",
             BadZone { .. } => "bad-zone",
@@ -271,13 +283,13 @@ impl Problem {
         use Problem::*;
         Some(match self {
             NobodysFunction { .. } => {
-                "say what it does, with `run` or `shell`; programs that have functions use the library"
+                "say what it does, with `run`, `shell` or `http`; programs that have functions use the library"
             }
             BadCause { .. } => {
                 "write `timeout`, `connect`, `exit:75`, `signal:9`, `status:503`, `status:5xx` or `sql:40001`"
             }
             WrongType { help, .. } => (*help)?,
-            BadName { rule, .. } => rule,
+            BadName { rule, .. } | BadUrl { rule, .. } => rule,
             UnquotedTemplate => "write it like \"{{ inputs.items }}\": YAML reads a bare `{` as an object",
             Tab => "indent with spaces",
             NoProgram => "write it like `[echo, hello]`: a program, then its arguments",
@@ -292,10 +304,12 @@ impl Problem {
             BadQuota { .. } => "write it like `10000/1d`; the window is `1m`, `1h`, `1d`, `1w` or `1mo`",
             BadZone { .. } => "use a name such as `UTC` or `Europe/Berlin`",
             BadPattern { .. } => "write a name such as `billing.charge`, perhaps with a final `*`",
-            RequiredWithDefault { .. } => "keep one of the two",
+            RequiredWithDefault { .. } | SaidTwice { .. } => "keep one of the two",
+            BadSize { .. } => "write it like `64KiB` or `4MiB`; without a unit, it is in bytes",
+            BadStatus { .. } => "write it like `404`, or `4xx` for all that are alike",
             TemplateInScript => "give it to the script under `env:`, and write \"$NAME\" in the script",
             BadSecret { .. } => "write `env:NAME` or `file:PATH`; workers look it up when they need it",
-            NoWork { .. } => "give it one of `run`, `shell`, `action`, `flow` or `wait`",
+            NoWork { .. } => "give it one of `run`, `shell`, `http`, `action`, `flow` or `wait`",
             TwoWorks { .. } => "make two steps of it",
             NeedsLoop { .. } => "add `with_items`, or remove the field",
             TemplateSyntax { .. } => "braces that are not a template go between {% raw %} and {% endraw %}",

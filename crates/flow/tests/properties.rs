@@ -5,7 +5,7 @@ use tidegate_flow::evaluate::{Scope, evaluate_outputs, evaluate_step};
 use tidegate_flow::{parse, parse_duration};
 
 /// Pieces that lead deep into the language, so that chance finds more than syntax errors.
-const PIECES: [&str; 44] = [
+const PIECES: [&str; 46] = [
     "flow: a\n",
     "steps:\n",
     "  one:\n",
@@ -49,6 +49,8 @@ const PIECES: [&str; 44] = [
     "\u{feff}",
     "\0",
     "    retry: { attempts: 2 }\n",
+    "    http: { url: \"http://",
+    "\", query: { a: 1 }, ok: [4xx] }\n",
     "outputs:\n",
 ];
 

@@ -166,7 +166,7 @@ impl Tidegate {
         Ok(Run::new(self.clone(), id, node))
     }
 
-    /// Offers so many slots of this process for functions. See [`Work::run_until`].
+    /// Offers so many slots of this process for functions, and for requests of `http` steps. See [`Work::run_until`].
     pub fn work(&self, slots: u32) -> Work {
         Work::new(self, slots)
     }

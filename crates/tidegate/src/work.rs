@@ -57,6 +57,13 @@ impl Work {
         self
     }
 
+    /// Also sends requests of `http` steps to link-local addresses. Many machines hand out their own credentials there,
+    /// so they are refused unless this is said.
+    pub fn ask_link_local(mut self) -> Work {
+        self.settings.asks_link_local = true;
+        self
+    }
+
     /// Where what processes write goes, line by line.
     pub fn logs(mut self, sink: LogSink) -> Work {
         self.settings.logs = sink;

@@ -3,6 +3,7 @@
 mod support;
 
 use serde_json::{Value, json};
+use std::io::{BufRead, BufReader, Write};
 use support::{on_every_store, within};
 use tidegate::{Error, State, Tidegate};
 
@@ -81,6 +82,41 @@ async fn a_failed_step_fails_the_run_and_a_process_waits_for_who_can_run_it() {
             entries.recv().await.unwrap();
         };
         assert!(why.contains("no connected worker of queue default can run it"), "{why}");
+    })
+    .await;
+}
+
+/// Answers every request with what it asked for.
+fn server() -> std::net::SocketAddr {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().map_while(Result::ok) {
+            let mut lines = BufReader::new(&stream).lines().map_while(Result::ok);
+            let first = lines.next().unwrap_or_default();
+            lines.take_while(|line| !line.is_empty()).for_each(drop);
+            let length = first.len();
+            let answer =
+                format!("HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{first}");
+            // Who does not wait for the answer gets none.
+            let _ = stream.write_all(answer.as_bytes());
+        }
+    });
+    address
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn slots_for_functions_serve_requests_too() {
+    let server = server();
+    on_every_store(async |tide| {
+        let ask = "flow: ask\ninputs: { url: { type: string } }\nsteps:\n  ask: { http: { url: '{{ inputs.url }}' } }\n\
+                   outputs: { said: '{{ steps.ask.output.body }}' }\n";
+        tide.flow(ask).unwrap();
+        let mut nobody = tide.work(0).start().await.unwrap();
+        let run = tide.submit("ask", &json!({ "url": format!("http://{server}/here") })).await.unwrap();
+        let _working = tide.work(1).start().await.unwrap();
+        assert_eq!(within(run.result::<Value>()).await.unwrap(), json!({ "said": "GET /here HTTP/1.1" }));
+        within(nobody.stop()).await.unwrap();
     })
     .await;
 }

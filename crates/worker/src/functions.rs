@@ -1,4 +1,4 @@
-//! Functions inside the worker's own process, called by name.
+//! What runs inside the worker's own process: functions, called by name, and whatever else is a future.
 //!
 //! Stopping one drops its future at the next point where it waits; one that listens for that is told, and dropped
 //! only after the grace. One that blocks its thread instead cannot be stopped from here, so functions must not block.
@@ -57,11 +57,11 @@ impl Calls {
     }
 
     /// The error is a sentence.
-    pub(crate) fn start(
+    pub(crate) fn call(
         &mut self,
         attempt: &Attempt,
         run: RunId,
-        (deadline, grace): (Moment, Span),
+        bounds: (Moment, Span),
         function: &Name,
         input: Payload,
     ) -> Result<(), String> {
@@ -71,6 +71,21 @@ impl Calls {
             .get(function)
             .cloned()
             .ok_or_else(|| format!("no function `{function}` is registered on this worker"))?;
+        self.start(attempt, run, bounds, move |ctx| function(ctx, input));
+        Ok(())
+    }
+
+    /// Until the deadline, unless that is extended.
+    pub(crate) fn start<F, R>(
+        &mut self,
+        attempt: &Attempt,
+        run: RunId,
+        (deadline, grace): (Moment, Span),
+        work: F,
+    ) where
+        F: FnOnce(Ctx) -> R + Send + 'static,
+        R: Future<Output = Outcome> + Send + 'static,
+    {
         let notice = Arc::new(Notice::new(deadline));
         let (ctx, until) = (Ctx::new(attempt, run, notice.clone()), notice.clone());
         // Called inside its own task, so that one that panics before it returns a future takes nobody with it.
@@ -78,13 +93,12 @@ impl Calls {
         let abort = self.running.spawn(async move {
             // The process may have been stopped since: by now it may run elsewhere.
             let outcome = match clock::now() < until.deadline() {
-                true => function(ctx, input).await,
+                true => work(ctx).await,
                 false => Outcome::Stopped,
             };
             (lease, outcome)
         });
         self.calls.insert(lease, Call { abort, notice, grace });
-        Ok(())
     }
 
     pub(crate) fn extend(&self, lease: Lease, deadline: Moment) {

@@ -1,9 +1,10 @@
-//! Runs attempts: processes under a guardian, functions inside this process.
+//! Runs attempts: processes under a guardian, functions and requests inside this process.
 //!
 //! - [`worker`]: a worker, from joining the engine to leaving it; [`mod@link`]: what the two say to each other
 //! - [`guardian`]: the child process that starts processes and ends them when the worker cannot
 //! - [`functions`]: functions of the embedding program, called by name; [`ctx`]: what they know about their attempt;
 //!   [`order`]: how an order names one
+//! - `http`: requests to servers
 //! - [`logs`]: output line by line; [`output`]: how much of it the result keeps
 //! - [`clock`]: the clock on which deadlines are told
 //!
@@ -14,6 +15,7 @@ pub mod clock;
 pub mod ctx;
 pub mod functions;
 pub mod guardian;
+mod http;
 pub mod link;
 pub mod logs;
 pub mod order;

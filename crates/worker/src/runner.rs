@@ -1,7 +1,8 @@
-//! Carries attempts out: as a process under the guardian, or as a function of this process.
+//! Carries attempts out: as a process under the guardian, as a function of this process, or as a request.
 
 use crate::functions::{Calls, Functions};
 use crate::guardian::GuardianCommand;
+use crate::http::{Reach, Requests};
 use crate::logs::LogSink;
 use crate::order::{self, Work};
 use crate::processes::{ProcessOrder, Processes};
@@ -18,15 +19,22 @@ const SHELL: &str = "sh";
 pub(crate) struct Runner {
     processes: Processes,
     calls: Calls,
+    requests: Requests,
     /// Could not be started at all.
     refused: VecDeque<(Lease, Outcome)>,
 }
 
 impl Runner {
-    pub(crate) fn new(guardian: Option<GuardianCommand>, functions: Functions, logs: LogSink) -> Runner {
+    pub(crate) fn new(
+        guardian: Option<GuardianCommand>,
+        functions: Functions,
+        logs: LogSink,
+        reach: Reach,
+    ) -> Runner {
         Runner {
             processes: Processes::new(guardian, logs),
             calls: Calls::new(functions),
+            requests: Requests::new(reach),
             refused: VecDeque::new(),
         }
     }
@@ -36,7 +44,7 @@ impl Runner {
         let lease = attempt.lease;
         let started = order::read(&attempt.order).and_then(|work| match work {
             Work::Call { function, input } => {
-                self.calls.start(attempt, run, (deadline, grace), &function, input)
+                self.calls.call(attempt, run, (deadline, grace), &function, input)
             }
             Work::Order(Order::Run { argv, surroundings }) => {
                 let order = process(argv, surroundings, attempt, run, (deadline, grace))?;
@@ -47,6 +55,11 @@ impl Runner {
                 let argv = vec![SHELL.to_owned(), "-c".to_owned(), script];
                 let order = process(argv, surroundings, attempt, run, (deadline, grace))?;
                 self.processes.start(lease, order);
+                Ok(())
+            }
+            Work::Order(Order::Http(request)) => {
+                let requests = self.requests.clone();
+                self.calls.start(attempt, run, (deadline, grace), |_| requests.perform(request));
                 Ok(())
             }
         });

@@ -3,6 +3,7 @@
 //! A secret that spans lines is also looked for line by line. Parts of fewer than four bytes are not looked for: they
 //! would be found everywhere.
 
+use serde_json::Value as Json;
 use std::collections::BTreeSet;
 use std::path::Path;
 use tidegate_core::model::Text;
@@ -32,7 +33,8 @@ impl Secrets {
         }
     }
 
-    fn hide(&mut self, value: &str) {
+    /// Not to be seen from now on.
+    pub(crate) fn hide(&mut self, value: &str) {
         let escaped = serde_json::to_string(value).unwrap_or_default();
         let mut all: BTreeSet<String> = std::mem::take(&mut self.hidden).into_iter().collect();
         let parts = value.lines().chain([value, escaped.trim_matches('"')]);
@@ -46,6 +48,46 @@ impl Secrets {
             true => text.replace(part, HIDDEN),
             false => text,
         })
+    }
+
+    /// In names, texts and numbers, however they were written.
+    pub(crate) fn conceal_json(&self, value: Json) -> Json {
+        if self.hidden.is_empty() {
+            return value;
+        }
+        match value {
+            Json::String(text) => Json::String(self.conceal(&text)),
+            Json::Number(number) => {
+                let text = number.to_string();
+                let shown = self.conceal(&text);
+                if shown == text { Json::Number(number) } else { Json::String(shown) }
+            }
+            Json::Array(items) => items.into_iter().map(|item| self.conceal_json(item)).collect(),
+            Json::Object(fields) => fields
+                .into_iter()
+                .map(|(name, value)| (self.conceal(&name), self.conceal_json(value)))
+                .collect(),
+            plain => plain,
+        }
+    }
+
+    /// In what is not text.
+    pub(crate) fn conceal_bytes(&self, bytes: &[u8]) -> Vec<u8> {
+        let mut shown = Vec::with_capacity(bytes.len());
+        let mut rest = bytes;
+        while let Some(first) = rest.first() {
+            match self.hidden.iter().find(|part| rest.starts_with(part.as_bytes())) {
+                Some(part) => {
+                    shown.extend_from_slice(HIDDEN.as_bytes());
+                    rest = &rest[part.len()..];
+                }
+                None => {
+                    shown.push(*first);
+                    rest = &rest[1..];
+                }
+            }
+        }
+        shown
     }
 
     /// Where a text can be cut without cutting a secret that may go on after it.
@@ -133,6 +175,16 @@ mod tests {
         assert_eq!(secrets.conceal("lines-of-it"), "***");
         assert_eq!(secrets.conceal(r#"{"k": "a \"quoted\" one"}"#), r#"{"k": "***"}"#);
         assert_eq!(secrets.conceal("two abc"), "two abc", "too short to be looked for");
+    }
+
+    #[test]
+    fn secrets_are_hidden_in_values_and_in_bytes() {
+        let secrets = hiding(&["top-secret", "271828"]);
+        let value = serde_json::json!({ "a top-secret": ["x top-secret", 271828, -3.5, null], "b": true });
+        let shown = serde_json::json!({ "a ***": ["x ***", "***", -3.5, null], "b": true });
+        assert_eq!(secrets.conceal_json(value.clone()), shown);
+        assert_eq!(secrets.conceal_bytes(b"\xfftop-secret\x00top"), b"\xff***\x00top");
+        assert_eq!(Secrets::default().conceal_json(value.clone()), value);
     }
 
     #[test]

@@ -5,6 +5,7 @@
 use crate::clock::{self, Alarm};
 use crate::functions::Functions;
 use crate::guardian::GuardianCommand;
+use crate::http::Reach;
 use crate::link::{Join, Link, Slots, ToEngine, ToWorker};
 use crate::logs::{LogSink, discard};
 use crate::runner::Runner;
@@ -35,11 +36,13 @@ pub struct Settings {
     /// How to start what guards processes. Whoever has none must not offer slots for them.
     pub guardian: Option<GuardianCommand>,
     pub functions: Functions,
+    /// Whether requests may ask link-local addresses, where the machine's own credentials are often found.
+    pub asks_link_local: bool,
     pub logs: LogSink,
 }
 
 impl Settings {
-    /// One process a core if they can be guarded, 256 functions, the default queue, no labels, no functions, no logs.
+    /// One process a core if they can be guarded, 256 functions and requests, the default queue, no labels, no functions, no logs.
     pub fn new(name: impl Into<Name>, incarnation: u64, guardian: Option<GuardianCommand>) -> Settings {
         let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
         Settings {
@@ -51,6 +54,7 @@ impl Settings {
             grace: GRACE,
             guardian,
             functions: Functions::default(),
+            asks_link_local: false,
             logs: discard(),
         }
     }
@@ -112,8 +116,19 @@ impl Worker {
     /// Works until told to end. When this returns, nothing that it started is running any more; dropped before
     /// that, the guardian still ends the processes.
     pub async fn run(self, link: Link) -> Result<(), WorkerError> {
-        let Settings { name, incarnation, slots, queues, labels, grace, guardian, functions, logs } =
-            self.settings;
+        let Settings {
+            name,
+            incarnation,
+            slots,
+            queues,
+            labels,
+            grace,
+            guardian,
+            functions,
+            asks_link_local,
+            logs,
+        } = self.settings;
+        let reach = Reach { link_local: asks_link_local };
         let mut shell = Shell {
             attempts: Attempts::new(name.clone(), incarnation, grace, clock::now()),
             runs: BTreeMap::new(),
@@ -124,7 +139,7 @@ impl Worker {
             refused: None,
             reports: Vec::new(),
             grace,
-            runner: Runner::new(guardian, functions.clone(), logs),
+            runner: Runner::new(guardian, functions.clone(), logs, reach),
         };
         let functions = functions.names().cloned().collect();
         shell.send(ToEngine::Join(Join { name, incarnation, slots, queues, labels, functions }));

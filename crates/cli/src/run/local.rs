@@ -1,4 +1,4 @@
-//! The engine of this process with a worker that runs processes, over a SQLite file.
+//! The engine of this process with a worker that runs processes and sends requests, over a SQLite file.
 
 use super::backlog::Backlog;
 use crate::args;
@@ -17,7 +17,7 @@ pub struct Local {
 
 impl Local {
     /// Opens (or makes) the store at `path` and starts to work.
-    pub async fn open(path: &Path, slots: Option<u32>, backlog: Arc<Backlog>) -> Result<Local, Failure> {
+    pub async fn open(path: &Path, options: &args::Run, backlog: Arc<Backlog>) -> Result<Local, Failure> {
         let unusable = |error: std::io::Error| {
             Failure::new("store", format!("the store's directory cannot be made: {error}")).at(path.display())
         };
@@ -33,9 +33,13 @@ impl Local {
             .ok_or_else(|| Failure::new("store", "the store's path is not valid UTF-8").at(path.display()))?;
         let tide = Tidegate::open(&format!("sqlite:{text}")).await.map_err(failed)?;
         let reader = SqliteStore::open_reader(path).map_err(|error| failed(error.into()))?;
-        let mut work = tide.work(0).processes(guardian).logs(Arc::new(move |line| backlog.push(line)));
-        if let Some(slots) = slots {
+        let mut work = tide.work(options.io_slots).processes(guardian);
+        work = work.logs(Arc::new(move |line| backlog.push(line)));
+        if let Some(slots) = options.slots {
             work = work.process_slots(slots);
+        }
+        if options.allow_link_local {
+            work = work.ask_link_local();
         }
         let working = work.start().await.map_err(failed)?;
         Ok(Local { tide, working, reader })

@@ -50,7 +50,7 @@ pub async fn run(options: args::Run, quiet: bool) -> Result<Exit, Failure> {
     };
     let mut interrupts = Interrupts::listen()?;
     let backlog = Arc::new(Backlog::default());
-    let mut local = Local::open(&store.path, options.slots, backlog.clone()).await?;
+    let mut local = Local::open(&store.path, &options, backlog.clone()).await?;
     let entries = local.tide.engine().subscribe();
     let begun = tokio::select! {
         begun = begin(target, &mut local, &options, store, quiet) => begun?,

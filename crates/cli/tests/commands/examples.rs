@@ -1,7 +1,8 @@
 //! The flows that people start from, each run as they would run it.
 
-use crate::support::{Test, golden};
+use crate::support::{Server, Test, answer, golden};
 use std::path::Path;
+use std::time::Duration;
 
 fn example(name: &str) -> Test {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").join(name);
@@ -55,4 +56,29 @@ fn a_secret_that_is_missing_fails_its_step_and_says_which() {
         "{}",
         outcome.stderr
     );
+}
+
+/// A server that is busy at first and has two pages is asked again when it said so, and its missing page is an answer.
+#[test]
+fn scraping() {
+    let server = Server::start(|target, before| {
+        let page = |title| answer(200, "content-type: application/json\r\n", title);
+        match (target, before) {
+            ("/books?page=1", _) => page("{\"title\": \"Emma\"}"),
+            ("/books?page=2", 0) => answer(429, "retry-after: 1\r\n", "slow down"),
+            ("/books?page=2", _) => page("{\"title\": \"Persuasion\"}"),
+            _ => answer(404, "", ""),
+        }
+    });
+    let test = example("scraping.yaml");
+    let api = format!("api=http://{}", server.address);
+    let outcome = test.args(["run", "scraping.yaml", "-i", &api, "-i", "pages=3", "-o", "json"]).run();
+    let outputs = "{\"report\":\"2 pages found, 1 missing\",\"titles\":[\"Emma\",\"Persuasion\",null]}\n";
+    assert_eq!(outcome.stdout, outputs, "{}", outcome.stderr);
+    let [first, second] = server.asked("/books?page=2")[..] else { panic!("it is asked twice") };
+    assert!(
+        second - first >= Duration::from_secs(1),
+        "its own pause is shorter than what the server asks for"
+    );
+    assert_eq!(server.asked("/books?page=3").len(), 1);
 }

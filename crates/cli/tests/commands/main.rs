@@ -7,6 +7,7 @@ mod actions;
 mod check;
 mod examples;
 mod guides;
+mod http;
 mod outage;
 mod run;
 mod support;

@@ -11,6 +11,9 @@ use crate::state::State;
 use crate::time::{Moment, Span};
 use crate::works::Verdict;
 
+/// How long others can make us wait before the next try: long enough for a quota of a day.
+const LONGEST_ASKED: Span = Span::hours(24);
+
 impl Core {
     pub(crate) fn finish(&mut self, finish: Finish, now: Moment) -> Result<Answer, Refusal> {
         let Lease { task, epoch } = finish.lease;
@@ -78,7 +81,7 @@ impl Core {
         let retry = self.terms(task.node).retry;
         let verdict = if tally.failures < retry.attempts && retry.is_for(cause.as_ref()) {
             let pause = retry.pause(tally.failures, chance(task, tally.failures));
-            let due = now + pause.max(retry_after.unwrap_or(Span::ZERO));
+            let due = now + pause.max(retry_after.unwrap_or(Span::ZERO).min(LONGEST_ASKED));
             Verdict::Again { due: Some(due), error: Some(error) }
         } else {
             Verdict::End { state, output, error: Some(error) }
@@ -189,7 +192,7 @@ mod tests {
     #[test]
     fn only_what_may_get_better_is_tried_again_and_not_before_somebody_asked() {
         let mut kit = Kit::new(1);
-        let retry = Retry { attempts: 3, on: vec![Cause("status:5xx".into())], ..Retry::ONCE };
+        let retry = Retry { attempts: 4, on: vec![Cause("status:5xx".into())], ..Retry::ONCE };
         let policy = ActionPolicy { retry, ..ActionPolicy::silent("work".into()) };
         kit.declare(Vec::new(), vec![Action::function(policy)], None);
         let job = TaskId::node(kit.job("work"));
@@ -199,6 +202,9 @@ mod tests {
         kit.advance(Span::seconds(4));
         assert_eq!(kit.state(job), Some(State::Scheduled), "the usual pause of a second is over");
         kit.advance(Span::seconds(1));
+        let closed = Failure { retry_after: Some(Span(u64::MAX)), ..Failure::new("closed") };
+        kit.finish(kit.lease(job), Outcome::Failed(closed.caused_by("status:503")));
+        kit.advance(Span::hours(24));
         let wrong = Failure::new("no such page").caused_by("status:404");
         kit.finish(kit.lease(job), Outcome::Failed(wrong));
         assert_eq!(kit.ended(job.node), Some((State::Failed, Some("no such page".to_owned()))));

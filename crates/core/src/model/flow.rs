@@ -176,6 +176,13 @@ pub struct Cause(pub Name);
 
 impl Cause {
     pub const TIMEOUT: &str = "timeout";
+    /// A server could not be reached, or the connection to it broke.
+    pub const CONNECT: &str = "connect";
+
+    /// A server's answer, or all that are alike: `503`, `5xx`.
+    pub fn status(status: impl std::fmt::Display) -> Cause {
+        Cause(Name::from(format!("status:{status}")))
+    }
 
     /// Whether `cause` is one of those that this one means.
     pub fn means(&self, cause: &Cause) -> bool {

@@ -1,5 +1,6 @@
 //! What a worker is handed, and what it must be able to do to be handed it.
 
+use super::Cause;
 use crate::ids::Name;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -21,6 +22,8 @@ pub enum Order {
         #[serde(flatten)]
         surroundings: Surroundings,
     },
+    /// A request to a server.
+    Http(Box<Request>),
 }
 
 /// What a process finds around it.
@@ -30,6 +33,47 @@ pub struct Surroundings {
     pub env: BTreeMap<String, Text>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
+}
+
+/// What is asked of a server, and what is made of its answer.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Request {
+    pub method: String,
+    pub url: String,
+    /// Added to what the URL asks for already.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub query: BTreeMap<String, Text>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub headers: BTreeMap<String, Text>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub auth: Option<Auth>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content: Option<Content>,
+    /// How many redirections are followed.
+    pub redirects: u32,
+    /// Bytes of the answer's body.
+    pub max_size: usize,
+    /// Which answers are good besides 2xx: `status:404`, `status:4xx`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ok: Vec<Cause>,
+}
+
+/// As whom a server is asked.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Auth {
+    Bearer(Text),
+    Basic { user: Text, password: Text },
+}
+
+/// What is sent along.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Content {
+    /// JSON, as text.
+    Json(String),
+    Form(BTreeMap<String, Text>),
+    Body(String),
 }
 
 /// A text, or where the worker that needs it finds one that nobody else may see: `env:NAME`, `file:PATH`.

@@ -3,19 +3,20 @@
 use super::context::{Context, Fields};
 use super::document::Firsts;
 use super::pools::{self, Pools};
-use super::work::process;
+use super::work::{built_in, http, order, process};
 use super::{flow, inputs, policy, step};
 use crate::problem::{Problem, quoted};
 use crate::template::Names;
 use crate::yaml::Node;
 use tidegate_core::model::{Action, ActionPolicy, ActionWork, MAX_LOSSES, Requirement, Retry};
 
-const FIELDS: [&str; 19] = [
+const FIELDS: [&str; 20] = [
     "action",
     "description",
     "inputs",
     "run",
     "shell",
+    "http",
     "env",
     "cwd",
     "worker",
@@ -31,7 +32,7 @@ const FIELDS: [&str; 19] = [
     "max_losses",
     "on",
 ];
-const LATER: [&str; 3] = ["http", "sql", "do"];
+const LATER: [&str; 2] = ["sql", "do"];
 
 pub(super) fn compile(
     cx: &mut Context<'_>,
@@ -52,7 +53,7 @@ pub(super) fn compile(
     let inputs = inputs::compile(cx, fields.get("inputs"));
     let key = fields.get("key").map(|entry| cx.template(&entry.node, names));
     let needs = match work {
-        ActionWork::Order(_) => Requirement::process(),
+        ActionWork::Order(_) => built_in(&fields),
         ActionWork::Function => Requirement::function(name.clone()?),
     };
     let policy = ActionPolicy {
@@ -71,10 +72,10 @@ pub(super) fn compile(
     Some(Action { policy, description, inputs, key, work })
 }
 
-/// `run`, `shell`, or a function that a worker registered (`worker: true`, which is also the default).
+/// `run`, `shell`, `http`, or a function that a worker registered (`worker: true`, which is also the default).
 fn work(cx: &mut Context<'_>, fields: &Fields<'_>, names: Names<'_>) -> ActionWork {
     let worker = fields.get("worker").filter(|entry| cx.flag(entry) == Some(true));
-    let built_in = process::WORKS.iter().filter_map(|work| fields.get(work));
+    let built_in = process::WORKS.iter().chain([&http::WORK]).filter_map(|work| fields.get(work));
     let mut works = built_in.chain(worker);
     let (first, second) = (works.next(), works.next());
     if let (Some(first), Some(second)) = (first, second) {
@@ -83,15 +84,19 @@ fn work(cx: &mut Context<'_>, fields: &Fields<'_>, names: Names<'_>) -> ActionWo
             Problem::TwoWorks { step: action, first: first.key.clone(), second: second.key.clone() };
         cx.report(second.key_span, problem);
     }
-    match first.filter(|first| first.key != "worker") {
-        Some(entry) => ActionWork::Order(process::compile(cx, entry, fields, names)),
-        None => {
-            for entry in ["env", "cwd"].iter().filter_map(|field| fields.get(field)) {
-                let problem =
-                    Problem::WrongPlace { field: entry.key.clone(), kind: "a function of a worker" };
-                cx.report(entry.key_span, problem);
-            }
-            ActionWork::Function
+    let built_in = first.filter(|first| first.key != "worker");
+    let kind = match built_in {
+        Some(entry) if entry.key != http::WORK => None,
+        Some(_) => Some("an `http` action"),
+        None => Some("a function of a worker"),
+    };
+    for entry in ["env", "cwd"].iter().filter_map(|field| fields.get(field)) {
+        if let Some(kind) = kind {
+            cx.report(entry.key_span, Problem::WrongPlace { field: entry.key.clone(), kind });
         }
+    }
+    match built_in {
+        Some(entry) => ActionWork::Order(order(cx, entry, fields, names)),
+        None => ActionWork::Function,
     }
 }

@@ -14,7 +14,7 @@ use tidegate_core::model::{Backoff, Cause, Requirement, Retry, Rule, Step};
 use tidegate_core::suggest::nearest;
 use tidegate_core::time::Span;
 
-pub(super) const FIELDS: [&str; 21] = [
+pub(super) const FIELDS: [&str; 22] = [
     "after",
     "when",
     "always",
@@ -24,6 +24,7 @@ pub(super) const FIELDS: [&str; 21] = [
     "on_failure",
     "run",
     "shell",
+    "http",
     "env",
     "cwd",
     "action",
@@ -37,7 +38,7 @@ pub(super) const FIELDS: [&str; 21] = [
     "max_losses",
     "on",
 ];
-const LATER: [&str; 4] = ["http", "sql", "do", "repeat"];
+const LATER: [&str; 3] = ["sql", "do", "repeat"];
 const BACKOFFS: [(&str, Backoff); 3] =
     [("constant", Backoff::Constant), ("linear", Backoff::Linear), ("exponential", Backoff::Exponential)];
 const MAX_ATTEMPTS: u32 = 10_000;
@@ -74,7 +75,7 @@ pub(super) fn compile(
     let work = work::compile(cx, entry, &fields, Names { in_loop: looped, ..names });
     let pools = pools::demands(cx, fields.get("pools"), around.pools);
     calls.extend(work::call(cx, &fields, work.as_ref(), &pools));
-    let runner = work.as_ref().map_or_else(Requirement::process, work::runner);
+    let runner = work.as_ref().map_or_else(Requirement::process, |work| work::runner(&fields, work));
     let needs = needs(cx, fields.get("on"), runner);
     let duration = |cx: &mut Context<'_>, field| fields.get(field).and_then(|entry| cx.duration(entry));
     Some(Step {

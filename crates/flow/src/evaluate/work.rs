@@ -1,6 +1,8 @@
 //! What a step, or one item of its loop, is to do.
 
+mod http;
 mod process;
+mod text;
 
 use super::render::Renderer;
 use super::scope::{Callee, Scope};
@@ -83,6 +85,7 @@ fn built_in(template: &Template, renderer: &Renderer) -> Result<Payload, String>
     let order = match runner {
         "run" => process::run(parts, renderer)?,
         "shell" => process::shell(parts, renderer)?,
+        "http" => http::http(parts, renderer)?,
         other => return Err(format!("there is no runner `{}`", quoted(other))),
     };
     payload(&serde_json::to_value(order).map_err(|error| error.to_string())?)

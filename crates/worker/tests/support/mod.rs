@@ -4,6 +4,7 @@
 #![allow(dead_code)]
 
 pub mod engine;
+pub mod server;
 
 use engine::Engine;
 use serde_json::{Value, json};
@@ -13,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
-use tidegate_core::protocol::{Outcome, Payload};
+use tidegate_core::protocol::{Failure, Outcome, Payload};
 use tidegate_core::time::Span;
 use tidegate_worker::{Control, GuardianCommand, Settings, Worker, WorkerError};
 use tokio::task::JoinHandle;
@@ -63,7 +64,16 @@ pub fn bench(change: impl FnOnce(&mut Settings)) -> Bench {
 impl Bench {
     /// Runs one process to its end.
     pub async fn run(&mut self, order: Value) -> Outcome {
-        let lease = self.engine.hand_out(run(order));
+        self.carry_out(run(order)).await
+    }
+
+    /// Sends one request and waits for what becomes of it.
+    pub async fn ask(&mut self, order: Value) -> Outcome {
+        self.carry_out(http(order)).await
+    }
+
+    async fn carry_out(&mut self, order: Payload) -> Outcome {
+        let lease = self.engine.hand_out(order);
         within(self.engine.outcome(lease)).await
     }
 }
@@ -71,6 +81,13 @@ impl Bench {
 /// The order `run`, from its fields.
 pub fn run(fields: Value) -> Payload {
     Payload::new(json!({ "run": fields }).to_string())
+}
+
+/// The order for a request, from what differs from the usual.
+pub fn http(fields: Value) -> Payload {
+    let mut order = json!({ "method": "GET", "redirects": 5, "max_size": 1024 });
+    order.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+    Payload::new(json!({ "http": order }).to_string())
 }
 
 /// The order to run a shell script with `$FIFO` set.
@@ -85,11 +102,15 @@ pub fn output(outcome: Outcome) -> Value {
     }
 }
 
-pub fn error(outcome: Outcome) -> String {
+pub fn failure(outcome: Outcome) -> Failure {
     match outcome {
-        Outcome::Failed(failure) => failure.error,
+        Outcome::Failed(failure) => failure,
         other => panic!("expected a failure, got {other:?}"),
     }
+}
+
+pub fn error(outcome: Outcome) -> String {
+    failure(outcome).error
 }
 
 pub async fn within<T>(future: impl Future<Output = T>) -> T {

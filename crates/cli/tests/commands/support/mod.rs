@@ -2,6 +2,8 @@
 
 mod background;
 mod pipe;
+mod server;
 mod test;
 
+pub use server::{Server, answer};
 pub use test::{Test, golden};

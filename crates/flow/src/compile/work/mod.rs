@@ -1,6 +1,8 @@
-//! What a step does: exactly one of `run`, `shell`, `action`, `flow`, `wait`.
+//! What a step does: exactly one of `run`, `shell`, `http`, `action`, `flow`, `wait`.
 
+pub(super) mod http;
 pub(super) mod process;
+mod text;
 
 use super::calls::{Call, Callee};
 use super::context::{Context, Fields};
@@ -13,11 +15,11 @@ use serde_json::{Value as Json, json};
 use tidegate_core::ids::Name;
 use tidegate_core::model::{Requirement, Template, Work};
 
-const WORKS: [&str; 5] = ["run", "shell", "action", "flow", "wait"];
+const WORKS: [&str; 6] = ["run", "shell", http::WORK, "action", "flow", "wait"];
 /// Works of the language that are refused elsewhere; a step that has one does something all the same.
-const LATER: [&str; 3] = ["http", "sql", "do"];
+const LATER: [&str; 2] = ["sql", "do"];
 /// What a worker carries out.
-const CARRIED_OUT: &[&str] = &["run", "shell", "action"];
+const CARRIED_OUT: &[&str] = &["run", "shell", http::WORK, "action"];
 
 /// Fields that make sense only with some kinds of work.
 const ONLY_WITH: [(&str, &[&str]); 9] = [
@@ -56,7 +58,7 @@ pub(super) fn compile(
     let kind = *WORKS.iter().find(|work| **work == entry.key)?;
     companions(cx, fields, kind);
     match kind {
-        "run" | "shell" => Some(Work::Order(process::compile(cx, entry, fields, names))),
+        "run" | "shell" | http::WORK => Some(Work::Order(order(cx, entry, fields, names))),
         "wait" => wait(cx, entry, names).map(Work::Wait),
         "action" => {
             let action = cx.named(entry, "an action");
@@ -71,11 +73,28 @@ pub(super) fn compile(
     }
 }
 
+/// What a built-in runner carries out, of a step or of an action.
+pub(super) fn order(cx: &mut Context<'_>, entry: &Entry, fields: &Fields<'_>, names: Names<'_>) -> Template {
+    match entry.key.as_str() {
+        http::WORK => http::compile(cx, entry, names),
+        _ => process::compile(cx, entry, fields, names),
+    }
+}
+
 /// Which workers can do it.
-pub(super) fn runner(work: &Work) -> Requirement {
+pub(super) fn runner(fields: &Fields<'_>, work: &Work) -> Requirement {
     match work {
         Work::Action { action, .. } => Requirement::function(action.clone()),
-        Work::Order(_) | Work::Flow { .. } | Work::Wait(_) => Requirement::process(),
+        Work::Order(_) => built_in(fields),
+        Work::Flow { .. } | Work::Wait(_) => Requirement::process(),
+    }
+}
+
+/// Which workers can do what one of their runners does.
+pub(super) fn built_in(fields: &Fields<'_>) -> Requirement {
+    match fields.get(http::WORK) {
+        Some(_) => Requirement::io(),
+        None => Requirement::process(),
     }
 }
 
@@ -115,6 +134,7 @@ fn step_kind(kind: &str) -> &'static str {
     match kind {
         "run" => "a `run` step",
         "shell" => "a `shell` step",
+        http::WORK => "an `http` step",
         "action" => "an `action` step",
         "flow" => "a `flow` step",
         _ => "a `wait` step",

@@ -1,10 +1,11 @@
 //! Processes: `run`, a program and its arguments, and `shell`, a script.
 
+use super::text::{plain, plain_or_secret};
 use crate::compile::context::{Context, Fields};
 use crate::compile::templates::template_of;
 use crate::problem::{Problem, quoted};
 use crate::template::{Names, is_template};
-use crate::yaml::{Entry, Node, Value};
+use crate::yaml::{Entry, Node};
 use serde_json::{Map, Value as Json, json};
 use tidegate_core::model::Template;
 
@@ -59,41 +60,7 @@ fn environment(cx: &mut Context<'_>, env: &Entry, names: Names<'_>) -> Json {
                 Problem::BadName { name: quoted(&variable.key), what: "an environment variable", rule };
             cx.report(variable.key_span, problem);
         }
-        let value = match &variable.node.value {
-            Value::Map(_) => secret(cx, &variable.node),
-            _ => plain(cx, &variable.node, &variable.key, names),
-        };
-        variables.insert(variable.key.clone(), value);
+        variables.insert(variable.key.clone(), plain_or_secret(cx, variable, names));
     }
     Json::Object(variables)
-}
-
-/// `{ secret: "env:TOKEN" }`: a reference, which only the worker that needs it follows.
-pub(in crate::compile) fn secret(cx: &mut Context<'_>, node: &Node) -> Json {
-    let Some(fields) = cx.fields(node, "secret", "a secret", &["secret"], &[]) else { return Json::Null };
-    let Some(entry) = cx.required(&fields, "secret") else { return Json::Null };
-    let Some(text) = cx.text(&entry.node, "secret") else { return Json::Null };
-    let is_reference = match text.split_once(':') {
-        Some(("env", name)) => !name.is_empty() && !name.contains(['=', '\0']),
-        Some(("file", path)) => !path.is_empty(),
-        _ => false,
-    };
-    if !is_reference || is_template(text) {
-        cx.report(entry.node.span, Problem::BadSecret { text: quoted(text) });
-    }
-    json!({ "secret": text })
-}
-
-/// A single value that becomes text. Numbers keep their spelling: `007` is an argument, not seven.
-fn plain(cx: &mut Context<'_>, node: &Node, field: &str, names: Names<'_>) -> Json {
-    match &node.value {
-        Value::Scalar { text, .. } if !node.is_null() => {
-            cx.check_templates(node, names);
-            Json::String(text.clone())
-        }
-        _ => {
-            cx.wrong_type(node, field, "text", Some("put quotes around it to make it text"));
-            Json::Null
-        }
-    }
 }

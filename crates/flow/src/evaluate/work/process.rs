@@ -1,9 +1,9 @@
 //! Orders for processes.
 
-use crate::evaluate::render::{Renderer, plain_text};
-use crate::problem::quoted;
+use super::text::{text, text_or_secret};
+use crate::evaluate::render::Renderer;
 use serde_json::Value as Json;
-use tidegate_core::model::{Order, Surroundings, Text};
+use tidegate_core::model::{Order, Surroundings};
 
 pub(super) fn run(parts: &Json, renderer: &Renderer) -> Result<Order, String> {
     let argv = parts["argv"].as_array().into_iter().flatten().enumerate();
@@ -23,11 +23,7 @@ pub(super) fn shell(parts: &Json, renderer: &Renderer) -> Result<Order, String> 
 
 fn surroundings(parts: &Json, renderer: &Renderer) -> Result<Surroundings, String> {
     let variable = |(name, value): (&String, &Json)| {
-        let value = match value["secret"].as_str() {
-            Some(secret) => Text::Secret { secret: secret.to_owned() },
-            None => Text::Plain(text(renderer, value, &format!("env.{name}"))?),
-        };
-        Ok((name.clone(), value))
+        Ok((name.clone(), text_or_secret(renderer, value, &format!("env.{name}"))?))
     };
     let env = parts["env"].as_object().into_iter().flatten().map(variable).collect::<Result<_, String>>()?;
     let cwd = match &parts["cwd"] {
@@ -35,9 +31,4 @@ fn surroundings(parts: &Json, renderer: &Renderer) -> Result<Surroundings, Strin
         cwd => Some(text(renderer, cwd, "cwd")?),
     };
     Ok(Surroundings { env, cwd })
-}
-
-fn text(renderer: &Renderer, value: &Json, path: &str) -> Result<String, String> {
-    let value = renderer.json(value, path)?;
-    plain_text(&value).map_err(|error| format!("`{}`: {error}", quoted(path)))
 }
