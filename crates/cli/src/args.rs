@@ -5,6 +5,7 @@ use anstream::ColorChoice;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::convert::Infallible;
 use std::path::{Path, PathBuf};
+use tidegate_core::state::State;
 use tidegate_core::time::Span;
 
 /// The hidden first argument by which this binary becomes the guardian of processes.
@@ -34,6 +35,8 @@ pub enum Command {
     /// Ctrl-C or SIGTERM cancels the run and waits for its end, a second one kills what runs. A run whose process was
     /// killed stays open, and --resume finishes it.
     Run(Run),
+    /// Look at what was submitted, also while it runs.
+    Runs(Runs),
     /// Say everything that is wrong with files.
     Check(Check),
     /// Explain what a run, a step or an item waits for; without an id, list all that waits.
@@ -147,6 +150,58 @@ pub struct Check {
     /// Files, or directories with .yaml files; each is read as `run` would read it.
     #[arg(required = true, value_name = "FILE|DIR")]
     pub paths: Vec<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub struct Runs {
+    #[command(subcommand)]
+    pub command: RunsCommand,
+}
+
+#[derive(Subcommand, Debug)]
+pub enum RunsCommand {
+    /// List runs and actions that were submitted, newest first.
+    List(RunsList),
+    /// Show one with its steps.
+    Show(RunsShow),
+}
+
+#[derive(Args, Debug)]
+pub struct RunsList {
+    /// Only those in this state: scheduled, waiting, running, succeeded, failed, timed_out, cancelled, expired, refused or
+    /// replaced.
+    #[arg(long, value_name = "STATE", value_parser = state)]
+    pub state: Option<Known>,
+    /// Only those of this flow or action.
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
+    /// How many.
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub limit: u32,
+    /// How to print them; with json, one object a line.
+    #[arg(short, long, value_enum, default_value_t = Output::Text)]
+    pub output: Output,
+    #[command(flatten)]
+    pub store: StoreFile,
+}
+
+#[derive(Args, Debug)]
+pub struct RunsShow {
+    /// The run; the beginning of its id is enough. The newest unless told otherwise.
+    pub id: Option<String>,
+    /// How to print it.
+    #[arg(short, long, value_enum, default_value_t = Output::Text)]
+    pub output: Output,
+    #[command(flatten)]
+    pub store: StoreFile,
+}
+
+/// A state that there is.
+#[derive(Clone, Copy, Debug)]
+pub struct Known(pub State);
+
+fn state(word: &str) -> Result<Known, String> {
+    State::parse(word).map(Known).ok_or_else(|| "there is no such state; --help lists them".to_owned())
 }
 
 #[derive(Args, Debug)]

@@ -1,7 +1,7 @@
 //! The command line. Data goes to stdout, everything else to stderr; exit codes are part of the interface.
 //!
 //! - [`args`]: what can be typed; [`failure`]: what can go wrong, and with which exit code
-//! - [`run`], [`check`], [`why`], [`prune`], [`backup`]: one module a command
+//! - [`run`], [`runs`], [`check`], [`why`], [`prune`], [`backup`]: one module a command
 //! - [`files`]: reading flows; [`line`]: styled text; [`out`]: where it goes; [`time`]: clocks and spans as people read them
 
 mod args;
@@ -13,6 +13,7 @@ mod line;
 mod out;
 mod prune;
 mod run;
+mod runs;
 mod time;
 mod why;
 
@@ -53,6 +54,7 @@ fn carry_out(arguments: Arguments) -> Result<Exit, Failure> {
             exit
         }
         Command::Check(options) => check::check(&options, quiet),
+        Command::Runs(options) => runs::runs(&options),
         Command::Why(options) => why::why(&options),
         Command::Prune(options) => prune::prune(&options, quiet),
         Command::Backup(options) => backup::backup(&options, quiet),

@@ -15,6 +15,11 @@ pub fn clock(at: Moment, zone: &TimeZone) -> String {
     format!("{}.{tenth}", at.timestamp().to_zoned(zone.clone()).strftime("%H:%M:%S"))
 }
 
+/// `2026-11-15 12:00:01`, in the given zone.
+pub fn date(at: Moment, zone: &TimeZone) -> String {
+    at.timestamp().to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M:%S").to_string()
+}
+
 /// `12ms`, `0.3s`, `2m 14s`.
 pub fn took(span: Span) -> String {
     if span < Span::millis(100) {
@@ -34,6 +39,7 @@ mod tests {
     #[test]
     fn times_are_short() {
         assert_eq!(clock(Moment(1_250_000), &TimeZone::UTC), "00:00:01.2");
+        assert_eq!(date(Moment(1_250_000), &TimeZone::UTC), "1970-01-01 00:00:01");
         assert_eq!(took(Span::micros(12_900)), "12ms");
         assert_eq!(took(Span::millis(349)), "0.3s");
         assert_eq!(took(Span::millis(59_990)), "59.9s");

@@ -7,13 +7,13 @@ use std::time::Duration;
 use tidegate_core::admission::{Skills, SlotCounts};
 use tidegate_core::ids::{Name, NodeId, RunId, TaskId};
 use tidegate_core::protocol::{
-    Answer, Command, Declare, Evaluation, Finish, Heartbeat, Join, Lease, Outcome, Payload, Submission,
-    Submit, Write,
+    Answer, Command, Declare, Evaluation, Finish, Heartbeat, Join, Lease, NodeRow, Outcome, Payload,
+    Submission, Submit, Write,
 };
 use tidegate_core::state::State;
 use tidegate_core::{Asked, RESIDENT};
 use tidegate_engine::{Definition, Delivery, Engine, Evaluate, Prepared, Settings};
-use tidegate_store::{Ended, Entry, Found, Loaded, MemoryStore, Reads, Sought, StoreError};
+use tidegate_store::{Ended, Entry, Found, Loaded, MemoryStore, Reads, Sought, StoreError, Wanted};
 
 fn worker() -> Name {
     Name::new("worker")
@@ -142,6 +142,18 @@ impl Reads for Gate {
 
     fn entries(&mut self, after: u64, most: usize) -> Result<Option<Vec<Arc<Entry>>>, StoreError> {
         self.store.entries(after, most)
+    }
+
+    fn submitted(&mut self, wanted: &Wanted, most: u32) -> Result<Vec<NodeRow>, StoreError> {
+        self.store.submitted(wanted, most)
+    }
+
+    fn tree(&mut self, root: NodeId) -> Result<Vec<NodeRow>, StoreError> {
+        self.store.tree(root)
+    }
+
+    fn item_states(&mut self, step: NodeId) -> Result<Vec<(State, u32)>, StoreError> {
+        self.store.item_states(step)
     }
 
     fn last(&mut self) -> Result<u64, StoreError> {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use thiserror::Error;
 use tidegate_core::ids::{Name, NodeId, RunId, TaskId};
-use tidegate_core::protocol::{Payload, Snapshot, Write};
+use tidegate_core::protocol::{NodeRow, Payload, Snapshot, Write};
 use tidegate_core::state::State;
 use tidegate_core::time::{Moment, Span};
 
@@ -155,6 +155,16 @@ pub struct Pruned {
     pub rows: u64,
 }
 
+/// Which of all that was submitted.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Wanted {
+    /// Only what was submitted before this.
+    pub before: Option<NodeId>,
+    pub state: Option<State>,
+    /// Of a flow or an action.
+    pub name: Option<Name>,
+}
+
 /// How a task ended, with its output.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Ended {
@@ -185,6 +195,15 @@ pub trait Reads: Send {
     /// The entries after `after`, oldest first, at most `most` and fewer if they are large; nothing if some of them are
     /// not kept any more ([`KEPT_ENTRIES`] always are).
     fn entries(&mut self, after: u64, most: usize) -> Result<Option<Vec<Arc<Entry>>>, StoreError>;
+
+    /// What was submitted and is wanted, newest first, without payloads.
+    fn submitted(&mut self, wanted: &Wanted, most: u32) -> Result<Vec<NodeRow>, StoreError>;
+
+    /// A root and everything below it, in the order of their numbers, without payloads. Nothing if it is not there.
+    fn tree(&mut self, root: NodeId) -> Result<Vec<NodeRow>, StoreError>;
+
+    /// How many items of a loop have a row, by their states.
+    fn item_states(&mut self, step: NodeId) -> Result<Vec<(State, u32)>, StoreError>;
 
     /// The sequence number of the last entry; 0 if there was none.
     fn last(&mut self) -> Result<u64, StoreError>;

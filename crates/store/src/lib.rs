@@ -12,7 +12,7 @@ mod words;
 
 pub use contract::{
     Commit, Contact, Ended, Entry, Found, KEEP_AT_LEAST, KEPT_ENTRIES, KEYS_STAY, LETTERS_BYTES, Leader,
-    Letter, Loaded, Pruned, Reads, Sought, Store, StoreError, Term,
+    Letter, Loaded, Pruned, Reads, Sought, Store, StoreError, Term, Wanted,
 };
 pub use memory::MemoryStore;
 pub use postgres::{Post, PostgresHistory, PostgresReader, PostgresStore};

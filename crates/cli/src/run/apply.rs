@@ -47,11 +47,29 @@ impl View {
         }
     }
 
-    /// Brings it up to date with a store, after entries were missed.
-    pub fn reload(&mut self, snapshot: &Snapshot) {
-        for row in &snapshot.nodes {
+    /// What rows tell, those of roots and runs before what is below them.
+    pub fn take_in(&mut self, rows: &[NodeRow]) {
+        for row in rows {
             self.added(row);
         }
+    }
+
+    /// How the items of a loop fare, as far as rows tell it.
+    pub fn count_items(&mut self, step: NodeId, states: &[(State, u32)]) {
+        let Some(items) = self.items(step) else { return };
+        for &(state, n) in states {
+            items.listed += n;
+            match state {
+                state if state.is_end() => items.count_end(state, n),
+                State::Running => items.running.extend((0..n).map(|index| (index, Moment::default()))),
+                _ => {}
+            }
+        }
+    }
+
+    /// Brings it up to date with a store, after entries were missed.
+    pub fn reload(&mut self, snapshot: &Snapshot) {
+        self.take_in(&snapshot.nodes);
         for (&node, (rows, tally)) in &snapshot.loops {
             if let Some(items) = self.items(node) {
                 let (succeeded, failed, cancelled) = (tally.succeeded, tally.failed, tally.cancelled);
@@ -127,6 +145,7 @@ impl View {
         let run = self.runs.entry(row.node).or_insert_with(|| Run::new(flow, path));
         run.state = row.life.state;
         run.started = run.started.or(row.life.started);
+        run.ended = row.life.ended;
         run.stopping = row.life.stop;
         None
     }

@@ -5,6 +5,7 @@ use super::show::widest;
 use super::view::View;
 use crate::args;
 use crate::failure::{Exit, Failure};
+use std::collections::BTreeMap;
 use std::path::Path;
 use tidegate_core::ids::{Name, NodeId, RunId};
 use tidegate_core::model::{Action, Flow};
@@ -52,35 +53,53 @@ impl Open {
         found.ok_or_else(|| nothing(wanted.as_ref(), path))
     }
 
+    /// As rows tell it: a root and everything below it, open or not.
+    pub fn seen(declared: &[DeclaredRow], rows: &[NodeRow]) -> Option<Open> {
+        let root = rows.first()?;
+        let id = match &root.body {
+            Body::Run(body) => body.id?,
+            Body::Job(body) => body.id,
+            Body::Step(_) => return None,
+        };
+        let mut open = Open::made_of(declared, id, root)?;
+        open.view.take_in(rows);
+        Some(open)
+    }
+
     fn of(snapshot: &Snapshot, id: RunId, row: &NodeRow) -> Option<Open> {
-        let mut open = match &row.body {
-            Body::Run(body) => Open::of_run(snapshot, id, row.node, body)?,
+        let mut open = Open::made_of(&snapshot.declared, id, row)?;
+        open.view.reload(snapshot);
+        Some(open)
+    }
+
+    fn made_of(declared: &[DeclaredRow], id: RunId, row: &NodeRow) -> Option<Open> {
+        Some(match &row.body {
+            Body::Run(body) => Open::of_run(declared, id, row.node, body)?,
             Body::Job(body) => {
-                let action = snapshot.declared.iter().find_map(|declared| match declared {
+                let action = declared.iter().find_map(|declared| match declared {
                     DeclaredRow::Action(action) if action.policy.action == body.action => Some(action),
                     _ => None,
                 })?;
                 Open::job(id, action, row.node)
             }
             Body::Step(_) => return None,
-        };
-        open.view.reload(snapshot);
-        Some(open)
+        })
     }
 
-    fn of_run(snapshot: &Snapshot, id: RunId, node: NodeId, body: &RunBody) -> Option<Open> {
-        let declared = || {
-            snapshot.declared.iter().filter_map(|row| match row {
-                DeclaredRow::Flow { version, flow } => Some((*version, flow.as_ref())),
-                _ => None,
-            })
-        };
-        let is_it = |(version, flow): &(u32, &Flow)| flow.name == body.flow && *version == body.version;
-        let flow = declared().find(is_it).map(|(_, flow)| flow.clone())?;
-        // Flows inside it are as they were declared last; it itself is as it was when it began.
-        let mut flows: Vec<Flow> = declared().map(|(_, flow)| flow.clone()).collect();
-        flows.push(flow.clone());
-        Some(Open::run(id, &flow, View::new(&flows, node)))
+    /// It goes on with the flows that were the newest when it began, also with those inside it.
+    fn of_run(declared: &[DeclaredRow], id: RunId, node: NodeId, body: &RunBody) -> Option<Open> {
+        let mut flows = BTreeMap::<&Name, (u32, &Flow)>::new();
+        for row in declared {
+            if let DeclaredRow::Flow { version, flow } = row
+                && *version <= body.version
+                && flows.get(&flow.name).is_none_or(|(known, _)| known < version)
+            {
+                flows.insert(&flow.name, (*version, flow));
+            }
+        }
+        let (_, flow) = flows.get(&body.flow)?;
+        let all: Vec<Flow> = flows.values().map(|(_, flow)| Flow::clone(flow)).collect();
+        Some(Open::run(id, flow, View::new(&all, node)))
     }
 }
 

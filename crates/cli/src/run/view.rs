@@ -221,6 +221,15 @@ impl View {
         })
     }
 
+    /// The steps of the run and of flows inside it, with their names.
+    pub fn steps(&self) -> impl Iterator<Item = (String, &Step)> {
+        let inside = self.runs.values().flat_map(|run| {
+            let named = run.flow.steps.iter().zip(&run.steps);
+            named.map(|(definition, step)| (format!("{}{}", run.path, definition.name), step))
+        });
+        inside.chain(self.job.iter().map(|job| (job.action.to_string(), &job.step)))
+    }
+
     /// Tasks worth asking the engine about: what they wait for is not in the writes. Of a loop, the next item.
     pub fn waiting(&self) -> Vec<TaskId> {
         let is_waiting = |job: &Job| job.step.state == Some(State::Waiting);

@@ -10,6 +10,7 @@ mod guides;
 mod http;
 mod outage;
 mod run;
+mod runs;
 mod support;
 mod terminal;
 mod upkeep;

@@ -216,7 +216,9 @@ steps:
   two: { after: [one], run: [echo, "{{ inputs.name }}"] }
 outputs: { said: "{{ steps.two.output.stdout }}" }
 "#;
-    let test = Test::new().file("single.yaml", flow);
+    // Another flow stands in the same file.
+    let flows = format!("{flow}---\nflow: with\nsteps: {{ one: {{ run: [echo] }} }}\n");
+    let test = Test::new().file("single.yaml", &flows);
     let test = test.file("other.yaml", "flow: other\nsteps: { one: { run: [echo] } }\n");
     let test = test.args(["run", "single.yaml", "-i", "name=Ada"]).status(-1);
     let alive = test.pipe("alive");

@@ -4,11 +4,12 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 use tidegate_core::ids::{Name, NodeId, TaskId};
-use tidegate_core::protocol::Payload;
+use tidegate_core::protocol::{NodeRow, Payload};
+use tidegate_core::state::State;
 use tidegate_core::time::{Moment, Span};
 use tidegate_store::{
     Commit, Contact, Ended, Entry, Found, Leader, Letter, Loaded, MemoryStore, Pruned, Reads, Sought, Store,
-    StoreError, Term,
+    StoreError, Term, Wanted,
 };
 
 /// A disk that can be full. As with SQLite, a handle that met this works again only once it was opened anew.
@@ -94,6 +95,18 @@ impl Reads for Disk {
 
     fn entries(&mut self, after: u64, most: usize) -> Result<Option<Vec<Arc<Entry>>>, StoreError> {
         self.check()?.entries(after, most)
+    }
+
+    fn submitted(&mut self, wanted: &Wanted, most: u32) -> Result<Vec<NodeRow>, StoreError> {
+        self.check()?.submitted(wanted, most)
+    }
+
+    fn tree(&mut self, root: NodeId) -> Result<Vec<NodeRow>, StoreError> {
+        self.check()?.tree(root)
+    }
+
+    fn item_states(&mut self, step: NodeId) -> Result<Vec<(State, u32)>, StoreError> {
+        self.check()?.item_states(step)
     }
 
     fn last(&mut self) -> Result<u64, StoreError> {

@@ -44,7 +44,7 @@ pub(super) fn compile(
     let head = fields.get("action")?;
     let name = cx.named(head, "an action");
     if let Some(name) = &name {
-        firsts.declare(cx, "action", name.as_str(), head.node.span);
+        firsts.declare(cx, "flow or action", name.as_str(), head.node.span);
     }
     let input_names = inputs::names(fields.get("inputs"));
     let names = Names { inputs: &input_names, ..Names::default() };

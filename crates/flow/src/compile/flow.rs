@@ -42,7 +42,7 @@ pub(super) fn compile(
     let head = fields.get("flow")?;
     let name = cx.named(head, "a flow");
     if let Some(name) = &name {
-        firsts.declare(cx, "flow", name.as_str(), head.node.span);
+        firsts.declare(cx, "flow or action", name.as_str(), head.node.span);
     }
     let input_names = inputs::names(fields.get("inputs"));
     let before = Names { inputs: &input_names, ..Names::default() };

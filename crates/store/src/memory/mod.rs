@@ -4,6 +4,7 @@
 //! says; nothing here looks at a clock. It keeps nothing beyond the process and never answers
 //! [`StoreError::Unknown`]: whoever wants lost answers puts something in between.
 
+mod browse;
 mod load;
 mod mailbox;
 mod prune;
@@ -13,7 +14,7 @@ pub use tables::{Head, Item, Tables, Task};
 
 use crate::contract::{
     Commit, Contact, Ended, Entry, Found, KEPT_ENTRIES, Leader, Letter, Loaded, Pruned, Reads, Sought, Store,
-    StoreError, Term,
+    StoreError, Term, Wanted,
 };
 use mailbox::Mailbox;
 use std::collections::{BTreeMap, VecDeque};
@@ -21,7 +22,8 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tidegate_core::ids::{Name, NodeId, RunId, TaskId};
-use tidegate_core::protocol::Payload;
+use tidegate_core::protocol::{NodeRow, Payload};
+use tidegate_core::state::State;
 use tidegate_core::time::{Moment, Span};
 
 /// One handle on the shared state.
@@ -234,6 +236,18 @@ impl Reads for MemoryStore {
 
     fn entries(&mut self, after: u64, most: usize) -> Result<Option<Vec<Arc<Entry>>>, StoreError> {
         Ok(self.shared().entries(after, most))
+    }
+
+    fn submitted(&mut self, wanted: &Wanted, most: u32) -> Result<Vec<NodeRow>, StoreError> {
+        Ok(self.shared().tables.submitted(wanted, most))
+    }
+
+    fn tree(&mut self, root: NodeId) -> Result<Vec<NodeRow>, StoreError> {
+        Ok(self.shared().tables.rows_of(root))
+    }
+
+    fn item_states(&mut self, step: NodeId) -> Result<Vec<(State, u32)>, StoreError> {
+        Ok(self.shared().tables.item_states(step))
     }
 
     fn last(&mut self) -> Result<u64, StoreError> {

@@ -115,7 +115,7 @@ async fn all<T>(
     Ok(values)
 }
 
-fn task(row: &Row) -> Result<NodeRow, Fault> {
+pub fn task(row: &Row) -> Result<NodeRow, Fault> {
     Ok(NodeRow {
         node: node(row, LIFE)?,
         parent: row.try_get::<_, Option<i64>>(LIFE + 1)?.map(|parent| NodeId(unsigned(parent))),

@@ -5,6 +5,7 @@
 //! session of its own, so that a pool may stand in between.
 
 mod batch;
+mod browse;
 mod columns;
 mod connect;
 mod fault;
@@ -31,7 +32,7 @@ pub use reader::PostgresReader;
 use crate::codec;
 use crate::contract::{
     Commit, Contact, Ended, Entry, Found, Leader, Letter, Loaded, Pruned, Reads, Sought, Store, StoreError,
-    Term,
+    Term, Wanted,
 };
 use columns::{Uuid, signed};
 use connect::Route;
@@ -40,7 +41,8 @@ use session::{PATIENCE, Session};
 use std::sync::Arc;
 use std::time::Duration;
 use tidegate_core::ids::{Name, NodeId, TaskId};
-use tidegate_core::protocol::Payload;
+use tidegate_core::protocol::{NodeRow, Payload};
+use tidegate_core::state::State;
 use tidegate_core::time::{Moment, Span};
 use tokio_postgres::types::{ToSql, Type};
 
@@ -201,6 +203,18 @@ impl Reads for PostgresStore {
 
     fn entries(&mut self, after: u64, most: usize) -> Result<Option<Vec<Arc<Entry>>>, StoreError> {
         read::entries(&mut self.session, after, most)
+    }
+
+    fn submitted(&mut self, wanted: &Wanted, most: u32) -> Result<Vec<NodeRow>, StoreError> {
+        browse::submitted(&mut self.session, &self.overlay, wanted, most)
+    }
+
+    fn tree(&mut self, root: NodeId) -> Result<Vec<NodeRow>, StoreError> {
+        browse::tree(&mut self.session, &self.overlay, root)
+    }
+
+    fn item_states(&mut self, step: NodeId) -> Result<Vec<(State, u32)>, StoreError> {
+        browse::item_states(&mut self.session, &self.overlay, step)
     }
 
     fn last(&mut self) -> Result<u64, StoreError> {

@@ -2,12 +2,13 @@
 
 use super::overlay::Overlay;
 use super::session::Session;
-use super::{load, read};
-use crate::contract::{Ended, Entry, Found, Loaded, Reads, Sought, StoreError};
+use super::{browse, load, read};
+use crate::contract::{Ended, Entry, Found, Loaded, Reads, Sought, StoreError, Wanted};
 use std::sync::Arc;
 use std::time::Duration;
 use tidegate_core::ids::{NodeId, TaskId};
-use tidegate_core::protocol::Payload;
+use tidegate_core::protocol::{NodeRow, Payload};
+use tidegate_core::state::State;
 
 #[derive(Debug)]
 pub struct PostgresReader {
@@ -44,6 +45,18 @@ impl Reads for PostgresReader {
 
     fn entries(&mut self, after: u64, most: usize) -> Result<Option<Vec<Arc<Entry>>>, StoreError> {
         read::entries(&mut self.session, after, most)
+    }
+
+    fn submitted(&mut self, wanted: &Wanted, most: u32) -> Result<Vec<NodeRow>, StoreError> {
+        browse::submitted(&mut self.session, &self.overlay, wanted, most)
+    }
+
+    fn tree(&mut self, root: NodeId) -> Result<Vec<NodeRow>, StoreError> {
+        browse::tree(&mut self.session, &self.overlay, root)
+    }
+
+    fn item_states(&mut self, step: NodeId) -> Result<Vec<(State, u32)>, StoreError> {
+        browse::item_states(&mut self.session, &self.overlay, step)
     }
 
     fn last(&mut self) -> Result<u64, StoreError> {

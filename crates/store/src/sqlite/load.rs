@@ -3,7 +3,7 @@
 use super::columns::{Json, LIFE, Word, content, life, name, signed, unsigned};
 use super::sql;
 use crate::codec;
-use crate::contract::{Ended, Entry, Found, LETTERS_BYTES, Letter, Loaded, Sought};
+use crate::contract::{Ended, Entry, Found, LETTERS_BYTES, Letter, Loaded, Sought, Wanted};
 use rusqlite::types::Type;
 use rusqlite::{Connection, OptionalExtension, Params, Row};
 use std::collections::BTreeMap;
@@ -111,6 +111,22 @@ pub fn entries(
 
 fn entry(row: &Row) -> rusqlite::Result<Arc<Entry>> {
     codec::decode(row.get_ref(0)?.as_blob()?).map(Arc::new).map_err(|error| unreadable(0, Type::Blob, error))
+}
+
+pub fn submitted(connection: &Connection, wanted: &Wanted, most: u32) -> rusqlite::Result<Vec<NodeRow>> {
+    let before = wanted.before.map_or(i64::MAX, |node| signed(node.0));
+    let state = wanted.state.map(Word);
+    let name = wanted.name.as_ref().map(Name::as_str);
+    all(connection, sql!("browse_roots"), (before, state, name, most), node)
+}
+
+pub fn tree(connection: &Connection, root: NodeId) -> rusqlite::Result<Vec<NodeRow>> {
+    all(connection, sql!("browse_tree"), [signed(root.0)], node)
+}
+
+pub fn item_states(connection: &Connection, step: NodeId) -> rusqlite::Result<Vec<(State, u32)>> {
+    let read = |row: &Row| Ok((row.get::<_, Word<State>>(0)?.0, row.get(1)?));
+    all(connection, sql!("browse_items"), [signed(step.0)], read)
 }
 
 pub fn sequence(connection: &Connection) -> rusqlite::Result<u64> {

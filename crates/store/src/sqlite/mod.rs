@@ -24,7 +24,7 @@ pub use reader::SqliteReader;
 
 use crate::contract::{
     Commit, Contact, Ended, Entry, Found, Leader, Letter, Loaded, Pruned, Reads, Sought, Store, StoreError,
-    Term,
+    Term, Wanted,
 };
 use columns::{signed, unsigned};
 use lock::Lock;
@@ -33,7 +33,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tidegate_core::ids::{Name, NodeId, RunId, TaskId};
-use tidegate_core::protocol::Payload;
+use tidegate_core::protocol::{NodeRow, Payload};
+use tidegate_core::state::State;
 use tidegate_core::time::{Moment, Span};
 
 /// The statement in `sql/sqlite/<name>.sql`.
@@ -201,6 +202,18 @@ impl Reads for SqliteStore {
 
     fn entries(&mut self, after: u64, most: usize) -> Result<Option<Vec<Arc<Entry>>>, StoreError> {
         self.with(|connection| load::entries(connection, after, most))
+    }
+
+    fn submitted(&mut self, wanted: &Wanted, most: u32) -> Result<Vec<NodeRow>, StoreError> {
+        self.with(|connection| load::submitted(connection, wanted, most))
+    }
+
+    fn tree(&mut self, root: NodeId) -> Result<Vec<NodeRow>, StoreError> {
+        self.with(|connection| load::tree(connection, root))
+    }
+
+    fn item_states(&mut self, step: NodeId) -> Result<Vec<(State, u32)>, StoreError> {
+        self.with(|connection| load::item_states(connection, step))
     }
 
     fn last(&mut self) -> Result<u64, StoreError> {

@@ -2,13 +2,14 @@
 
 use super::fault::said;
 use super::{load, open};
-use crate::contract::{Ended, Entry, Found, Loaded, Reads, Sought, StoreError};
+use crate::contract::{Ended, Entry, Found, Loaded, Reads, Sought, StoreError, Wanted};
 use rusqlite::Connection;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use tidegate_core::ids::{NodeId, TaskId};
-use tidegate_core::protocol::Payload;
+use tidegate_core::protocol::{NodeRow, Payload};
+use tidegate_core::state::State;
 
 /// Reads as [`Store`](crate::Store) does; each answer is of one moment between two entries.
 #[derive(Debug)]
@@ -45,6 +46,18 @@ impl Reads for SqliteReader {
 
     fn entries(&mut self, after: u64, most: usize) -> Result<Option<Vec<Arc<Entry>>>, StoreError> {
         load::entries(&mut self.connection, after, most).map_err(said)
+    }
+
+    fn submitted(&mut self, wanted: &Wanted, most: u32) -> Result<Vec<NodeRow>, StoreError> {
+        load::submitted(&self.connection, wanted, most).map_err(said)
+    }
+
+    fn tree(&mut self, root: NodeId) -> Result<Vec<NodeRow>, StoreError> {
+        load::tree(&self.connection, root).map_err(said)
+    }
+
+    fn item_states(&mut self, step: NodeId) -> Result<Vec<(State, u32)>, StoreError> {
+        load::item_states(&self.connection, step).map_err(said)
     }
 
     fn last(&mut self) -> Result<u64, StoreError> {

@@ -8,7 +8,7 @@ use tidegate_core::ids::{NodeId, TaskId};
 use tidegate_core::protocol::{Life, NodeRow, Payload, StepKind, Write};
 use tidegate_core::state::State;
 use tidegate_core::time::Moment;
-use tidegate_store::{Ended, Reads, Store};
+use tidegate_store::{Ended, Reads, Store, Wanted};
 
 fn with_payload(node: u64, payload: impl AsRef<[u8]>) -> NodeRow {
     NodeRow { node: NodeId(node), payload: Some(Payload::new(payload)), ..job() }
@@ -118,4 +118,50 @@ pub fn everything_is_there_after_a_restart<B: Backend>() {
     assert_eq!(store.load().unwrap(), before);
     store.resign(term).unwrap();
     assert!(lead(&mut store) > term);
+}
+
+pub fn what_was_submitted_is_listed_newest_first<B: Backend>() {
+    let mut ledger = Ledger::<B>::open();
+    let over = Life { ended: Some(Moment(60)), ..Life::new(State::Failed) };
+    let old = NodeRow { node: NodeId(1), life: over, payload: None, ..job() };
+    let (job, run) = (NodeRow { payload: None, ..job() }, run());
+    ledger.write([add(old.clone()), add(job.clone()), add(run.clone()), add(step(StepKind::Nothing))]);
+    let mut list = |wanted: Wanted, most| ledger.store.submitted(&wanted, most).unwrap();
+    assert_eq!(list(Wanted::default(), 9), [run.clone(), job.clone(), old.clone()]);
+    assert_eq!(list(Wanted::default(), 1), std::slice::from_ref(&run));
+    assert_eq!(list(Wanted { before: Some(RUN), ..Wanted::default() }, 9), [job.clone(), old.clone()]);
+    assert_eq!(
+        list(Wanted { state: Some(State::Failed), ..Wanted::default() }, 9),
+        std::slice::from_ref(&old)
+    );
+    let named = |name: &str| Wanted { name: Some(name.into()), ..Wanted::default() };
+    assert_eq!(list(named("mail.send"), 9), [job, old]);
+    assert_eq!(list(named("nightly"), 9), [run]);
+    assert_eq!(list(named("nobody"), 9), []);
+}
+
+pub fn a_run_is_seen_with_everything_below_it<B: Backend>() {
+    let mut ledger = Ledger::<B>::open();
+    let inner = NodeRow { node: NodeId(20), parent: Some(STEP), ..run() };
+    let below = NodeRow { node: NodeId(21), parent: Some(NodeId(20)), ..step(StepKind::Nothing) };
+    let other = NodeRow { node: NodeId(30), ..run() };
+    ledger.write([add(run()), add(step(StepKind::SubFlow)), add(inner), add(below), add(other)]);
+    ledger.write([ended(TaskId::node(NodeId(21)), State::Failed, None)]);
+    ledger.write([ended(TaskId::node(NodeId(20)), State::Failed, None)]);
+    let mut states = || -> Vec<(u64, State)> {
+        let tree = ledger.store.tree(RUN).unwrap();
+        tree.into_iter().map(|row| (row.node.0, row.life.state)).collect()
+    };
+    let (waits, failed) = (State::Waiting, State::Failed);
+    assert_eq!(states(), [(10, waits), (11, waits), (20, failed), (21, failed)]);
+    assert_eq!(ledger.store.tree(NodeId(99)).unwrap(), []);
+}
+
+pub fn items_are_counted_by_their_states<B: Backend>() {
+    let mut ledger = Ledger::<B>::open();
+    ledger.write(open_loop());
+    ledger.write([items(0, 4), ended(TaskId::item(STEP, 1), State::Failed, None)]);
+    let states = ledger.store.item_states(STEP).unwrap();
+    assert_eq!(states, [(State::Failed, 1), (State::Waiting, 3)]);
+    assert_eq!(ledger.store.item_states(JOB).unwrap(), []);
 }

@@ -70,6 +70,9 @@ macro_rules! conformance {
                 a_step_may_come_with_its_end,
                 ended_items_are_read_in_slices,
                 everything_is_there_after_a_restart,
+                what_was_submitted_is_listed_newest_first,
+                a_run_is_seen_with_everything_below_it,
+                items_are_counted_by_their_states,
             }
             journal {
                 entries_are_read_in_order,

@@ -182,11 +182,15 @@ const HOT: &[Statement] = &[
 
 const OPENING: &str = "once, when a store is opened";
 const LOADING: &str = "once a leadership, and reads all that is open";
+const LOOKING: &str = "when somebody looks at what was submitted";
 const NO_TABLE: &str = "reads no table";
 
 const COLD: &[(&str, &str)] = &[
     ("hint", NO_TABLE),
     ("idle_most", NO_TABLE),
+    ("browse_items", LOOKING),
+    ("browse_roots", LOOKING),
+    ("browse_tree", LOOKING),
     ("load_declared", LOADING),
     ("load_ended_steps", LOADING),
     ("load_items", LOADING),

@@ -1,5 +1,5 @@
 -- Letters are weighed when they are left, so that whoever reads them knows how many to read at once. What is too large, or
--- cannot be written as text, is said to whoever submits it.
+-- cannot be written as text, is said to whoever submits it. And whoever looks at a run finds its open steps.
 
 alter table tidegate.mailbox add column size integer not null default 0;
 comment on column tidegate.mailbox.size is 'The bytes of its content as text.';
@@ -30,6 +30,9 @@ end
 $$;
 
 create index mailbox_waiting on tidegate.mailbox (number) include (size) where problem is null;
+
+-- Jobs, which are the many, cost nothing here.
+create index open_task_child on tidegate.open_task (parent) where parent is not null;
 
 create or replace function tidegate.submit(
     name text,

@@ -1,0 +1,42 @@
+//! `tidegate runs`: what was submitted to a store, read while somebody may be working on it.
+
+mod list;
+mod show;
+
+use crate::args::{self, RunsCommand};
+use crate::failure::{Exit, Failure};
+use std::path::Path;
+use tidegate_core::ids::{Name, RunId};
+use tidegate_core::protocol::{Body, NodeRow};
+use tidegate_store::{SqliteReader, SqliteStore};
+
+pub fn runs(options: &args::Runs) -> Result<Exit, Failure> {
+    match &options.command {
+        RunsCommand::List(options) => list::list(options),
+        RunsCommand::Show(options) => show::show(options),
+    }
+}
+
+fn open(store: &args::StoreFile) -> Result<(SqliteReader, &Path), Failure> {
+    let help = "ask its tables with SQL: docs/reference/tables.md";
+    let path = store.file("runs", help)?.existing()?;
+    let reader = SqliteStore::open_reader(path).map_err(|error| Failure::store(&error, path))?;
+    Ok((reader, path))
+}
+
+/// The id that users know, and the flow or action.
+fn identity(row: &NodeRow) -> Option<(RunId, &Name)> {
+    match &row.body {
+        Body::Run(body) => Some((body.id?, &body.flow)),
+        Body::Job(body) => Some((body.id, &body.action)),
+        Body::Step(_) => None,
+    }
+}
+
+fn tags(row: &NodeRow) -> &[(Name, Name)] {
+    match &row.body {
+        Body::Run(body) => &body.tags,
+        Body::Job(body) => &body.tags,
+        Body::Step(_) => &[],
+    }
+}

@@ -1,0 +1,123 @@
+//! `tidegate runs show`: one run as it is now, or as it ended.
+
+use super::list::described;
+use super::{identity, open};
+use crate::args::{self, Output};
+use crate::failure::{Exit, Failure};
+use crate::out::print;
+use crate::run::{Frame, Open, draw};
+use crate::time::{date, now};
+use jiff::tz::TimeZone;
+use serde_json::{Value as Json, json};
+use std::path::Path;
+use tidegate_core::ids::{NodeId, RunId};
+use tidegate_core::protocol::{Body, NodeRow, StepKind};
+use tidegate_core::state::State;
+use tidegate_store::{Reads, Sought, SqliteReader, Wanted};
+
+pub fn show(options: &args::RunsShow) -> Result<Exit, Failure> {
+    let (mut reader, path) = open(&options.store)?;
+    let failed = |error| Failure::store(&error, path);
+    let root = find(&mut reader, options.id.as_deref(), path)?;
+    let rows = reader.tree(root).map_err(failed)?;
+    let declared = reader.load().map_err(failed)?.snapshot.declared;
+    let mut open = Open::seen(&declared, &rows).ok_or_else(|| {
+        Failure::new("no-definition", "what it was made of is not in this store").at(path.display())
+    })?;
+    for row in &rows {
+        if let Body::Step(body) = &row.body
+            && matches!(body.kind, StepKind::Loop { .. })
+        {
+            open.view.count_items(row.node, &reader.item_states(row.node).map_err(failed)?);
+        }
+    }
+    let ended = reader.ended(tidegate_core::ids::TaskId::node(root)).map_err(failed)?;
+    let output = ended.and_then(|ended| ended.output);
+    let output: Json =
+        output.and_then(|output| serde_json::from_slice(output.bytes()).ok()).unwrap_or_default();
+    match (options.output, rows.first()) {
+        (Output::Json, Some(row)) => print(json_of(row, &open, output))?,
+        (Output::Text, Some(row)) => print_text(row, &open, &output)?,
+        (_, None) => {}
+    }
+    Ok(Exit::Success)
+}
+
+/// By the beginning of its id, or the newest.
+fn find(reader: &mut SqliteReader, id: Option<&str>, path: &Path) -> Result<NodeId, Failure> {
+    let failed = |error| Failure::store(&error, path);
+    let none = |sentence: String| {
+        let failure = Failure::new("not-found", sentence).at(path.display()).exit(Exit::NotFound);
+        Err(failure.help("`tidegate runs list` lists them"))
+    };
+    let Some(id) = id else {
+        let newest = reader.submitted(&Wanted::default(), 1).map_err(failed)?;
+        return newest
+            .first()
+            .map_or_else(|| none("nothing was submitted here".to_owned()), |row| Ok(row.node));
+    };
+    if let Some(whole) = RunId::parse(id) {
+        let found = reader.find(&[Sought::Id(whole)]).map_err(failed)?;
+        return found
+            .into_iter()
+            .next()
+            .flatten()
+            .map_or_else(|| none(format!("there is no `{id}`")), |it| Ok(it.node));
+    }
+    let recent = reader.submitted(&Wanted::default(), RECENT).map_err(failed)?;
+    let is_it = |row: &&NodeRow| identity(row).is_some_and(|(known, _)| known.to_string().starts_with(id));
+    let mut found = recent.iter().filter(is_it);
+    match (found.next(), found.next()) {
+        (Some(row), None) => Ok(row.node),
+        (Some(_), Some(_)) => none(format!("more than one begins with `{id}`")),
+        (None, _) => none(format!("none of the newest {RECENT} begins with `{id}`")),
+    }
+}
+
+/// Among how many the beginning of an id is looked for.
+const RECENT: u32 = 1_000;
+
+fn print_text(row: &NodeRow, open: &Open, output: &Json) -> Result<(), Failure> {
+    let frame = Frame { now: now(), width: usize::MAX, height: 0, turn: 0, live: false };
+    for line in draw(&open.view, &open.id.to_string(), &frame) {
+        print(line)?;
+    }
+    print("")?;
+    let zone = TimeZone::system();
+    print(format!("submitted  {}", date(row.accepted, &zone)))?;
+    for (tag, value) in super::tags(row) {
+        print(format!("tag        {tag}={value}"))?;
+    }
+    if let Some(error) = &row.life.error {
+        print(format!("error      {error}"))?;
+    }
+    if row.life.state == State::Succeeded && !output.is_null() {
+        print(format!("output     {output}"))?;
+    }
+    Ok(())
+}
+
+fn json_of(row: &NodeRow, open: &Open, output: Json) -> Json {
+    let time = |at: tidegate_core::time::Moment| at.timestamp().to_string();
+    let mut described = described(row);
+    let steps = open.view.steps().map(|(name, step)| {
+        let items = step.items.as_ref().map(|items| {
+            json!({
+                "count": items.count, "succeeded": items.succeeded, "failed": items.failed,
+                "cancelled": items.cancelled, "running": items.running.len(),
+            })
+        });
+        json!({
+            "name": name,
+            "state": step.state.map(|state| state.as_str()),
+            "started": step.started.map(time),
+            "ended": step.ended.map(time),
+            "attempts": step.tries,
+            "error": step.error,
+            "items": items,
+        })
+    });
+    described["steps"] = steps.collect();
+    described["output"] = output;
+    described
+}

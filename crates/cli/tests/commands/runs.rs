@@ -1,0 +1,93 @@
+//! `tidegate runs`: what was submitted, looked at from the outside.
+
+use crate::support::{Test, golden};
+use rustix::process::Signal;
+
+const FLOWS: &str = r#"
+flow: shown
+tags: { team: a }
+steps:
+  one: { run: [echo, one] }
+  each:
+    after: [one]
+    with_items: [1, 2, 3]
+    run: [sh, -c, 'test "$0" != 2', "{{ item }}"]
+    on_failure: continue
+  last: { after: [each], flow: inner }
+outputs: { said: "{{ steps.one.output.stdout | trim }}" }
+---
+flow: inner
+steps: { deep: { run: [echo, deep] } }
+---
+flow: failing
+steps: { bad: { run: [sh, -c, "exit 3"] }, after: { after: [bad], run: [echo] } }
+"#;
+
+/// A store with a run that succeeded and one that failed.
+fn with_runs() -> Test {
+    let test = Test::new().file("flows.yaml", FLOWS).args(["run", "-q", "flows.yaml"]);
+    test.run();
+    let test = test.args(["run", "-q", "flows.yaml", "--flow", "failing"]).status(1);
+    test.run();
+    test
+}
+
+#[test]
+fn what_was_submitted_is_listed_newest_first() {
+    let test = with_runs().args(["runs", "list"]);
+    golden("runs-list", &test.run().stdout);
+    let test = test.args(["runs", "list", "--limit", "1"]);
+    let outcome = test.run();
+    assert_eq!(outcome.stdout.lines().count(), 1);
+    assert!(outcome.stderr.contains("there are more than these 1"), "{}", outcome.stderr);
+    let test = test.args(["runs", "list", "--state", "succeeded", "-o", "json"]);
+    let outcome = test.run();
+    assert!(outcome.stdout.contains(r#""name":"shown""#), "{}", outcome.stdout);
+    assert!(!outcome.stdout.contains("failing"), "{}", outcome.stdout);
+    let test = test.args(["runs", "list", "--name", "nobody"]);
+    assert_eq!(test.run().stderr, "there are none\n");
+}
+
+#[test]
+fn a_run_is_shown_with_its_steps() {
+    let test = with_runs().args(["runs", "show"]);
+    golden("runs-show-failed", &test.run().stdout);
+    let test = test.args(["runs", "list", "--name", "shown", "-o", "json"]);
+    let listed: serde_json::Value = serde_json::from_str(&test.run().stdout).unwrap();
+    let id = listed["id"].as_str().unwrap().to_owned();
+    let test = test.args(["runs", "show", &id]);
+    golden("runs-show", &test.run().stdout);
+    let test = test.args(["runs", "show", &id, "-o", "json"]);
+    let shown: serde_json::Value = serde_json::from_str(&test.run().stdout).unwrap();
+    let names: Vec<&str> =
+        shown["steps"].as_array().unwrap().iter().filter_map(|step| step["name"].as_str()).collect();
+    assert_eq!(names, ["one", "each", "last", "last/deep"]);
+    let items = &shown["steps"][1]["items"];
+    assert_eq!((&items["succeeded"], &items["failed"]), (&2.into(), &1.into()));
+    assert_eq!(shown["output"]["said"], "one");
+}
+
+#[test]
+fn what_is_not_there_is_said() {
+    let test = with_runs().args(["runs", "show", "run_7"]).status(3);
+    golden("runs-show-nothing", &test.run().stderr);
+    let test = test.args(["runs", "show", "--store", "elsewhere.db"]).status(3);
+    assert!(test.run().stderr.contains("there is no store here"));
+}
+
+#[test]
+fn a_run_under_way_is_seen_by_others() {
+    let flow =
+        "flow: lasting\nsteps: { last: { run: [sh, -c, \"exec 3>alive; echo ready; exec sleep 1000\"] } }\n";
+    let test = Test::new().file("lasting.yaml", flow).args(["run", "lasting.yaml"]).status(130);
+    let alive = test.pipe("alive");
+    let mut run = test.start();
+    let held = alive.held();
+    run.until("| ready");
+    let test = test.args(["runs", "show", "-o", "json"]);
+    let shown: serde_json::Value = serde_json::from_str(&test.run().stdout).unwrap();
+    assert_eq!((&shown["state"], &shown["steps"][0]["state"]), (&"running".into(), &"running".into()));
+    run.signal(Signal::INT);
+    held.until_gone();
+    run.finish();
+}

@@ -1,0 +1,54 @@
+//! What people look at: what was submitted, ended or not.
+
+use super::tables::{Tables, Task};
+use crate::contract::Wanted;
+use std::collections::BTreeMap;
+use tidegate_core::ids::{Name, NodeId};
+use tidegate_core::protocol::{Body, NodeRow};
+use tidegate_core::state::State;
+
+impl Tables {
+    pub fn submitted(&self, wanted: &Wanted, most: u32) -> Vec<NodeRow> {
+        let before = wanted.before.unwrap_or(NodeId(u64::MAX));
+        let is_wanted = |task: &&Task| {
+            task.row.parent.is_none()
+                && wanted.state.is_none_or(|state| state == task.row.life.state)
+                && wanted.name.as_ref().is_none_or(|name| name_of(&task.row) == Some(name))
+        };
+        let tasks = self.tasks.range(..before).rev().map(|(_, task)| task);
+        tasks.filter(is_wanted).take(most as usize).map(without_payload).collect()
+    }
+
+    pub fn rows_of(&self, root: NodeId) -> Vec<NodeRow> {
+        let mut rows = Vec::<NodeRow>::new();
+        // Whatever is below a node was added after it.
+        for task in self.tasks.range(root..).map(|(_, task)| task) {
+            let is_part = |parent: NodeId| rows.iter().any(|row| row.node == parent);
+            if task.row.node == root || task.row.parent.is_some_and(is_part) {
+                rows.push(without_payload(task));
+            }
+        }
+        rows
+    }
+
+    pub fn item_states(&self, step: NodeId) -> Vec<(State, u32)> {
+        let mut states = BTreeMap::<&str, (State, u32)>::new();
+        for item in self.items.range((step, 0)..=(step, u32::MAX)).map(|(_, item)| item) {
+            let state = item.life.state;
+            states.entry(state.as_str()).or_insert((state, 0)).1 += 1;
+        }
+        states.into_values().collect()
+    }
+}
+
+fn without_payload(task: &Task) -> NodeRow {
+    NodeRow { payload: None, ..task.row.clone() }
+}
+
+fn name_of(row: &NodeRow) -> Option<&Name> {
+    match &row.body {
+        Body::Run(body) => Some(&body.flow),
+        Body::Job(body) => Some(&body.action),
+        Body::Step(_) => None,
+    }
+}

@@ -1,0 +1,64 @@
+//! What people look at: what was submitted, ended or not. What is not in the tables yet is waited for, not very long.
+
+use super::columns::{signed, small};
+use super::load::task;
+use super::overlay::Overlay;
+use super::session::{PATIENCE, Session};
+use super::{Columns, LAG_PATIENCE, sql};
+use crate::contract::{StoreError, Wanted};
+use tidegate_core::ids::{Name, NodeId};
+use tidegate_core::protocol::NodeRow;
+use tidegate_core::state::State;
+use tokio_postgres::types::Type;
+
+pub fn submitted(
+    session: &mut Session,
+    overlay: &Overlay,
+    wanted: &Wanted,
+    most: u32,
+) -> Result<Vec<NodeRow>, StoreError> {
+    let before = wanted.before.map_or(i64::MAX, |node| signed(node.0));
+    let state = wanted.state.map(State::as_str);
+    let name = wanted.name.as_ref().map(Name::as_str);
+    let most = i64::from(most);
+    rows(
+        session,
+        overlay,
+        sql!("browse_roots"),
+        &[(&before, Type::INT8), (&state, Type::TEXT), (&name, Type::TEXT), (&most, Type::INT8)],
+    )
+}
+
+pub fn tree(session: &mut Session, overlay: &Overlay, root: NodeId) -> Result<Vec<NodeRow>, StoreError> {
+    let mut rows = rows(session, overlay, sql!("browse_tree"), &[(&signed(root.0), Type::INT8)])?;
+    rows.sort_by_key(|row| row.node);
+    Ok(rows)
+}
+
+fn rows(
+    session: &mut Session,
+    overlay: &Overlay,
+    sql: &str,
+    columns: Columns<'_>,
+) -> Result<Vec<NodeRow>, StoreError> {
+    overlay.wait_for_tables(LAG_PATIENCE);
+    session.call(PATIENCE, async |client| client.query_typed(sql, columns).await?.iter().map(task).collect())
+}
+
+pub fn item_states(
+    session: &mut Session,
+    overlay: &Overlay,
+    step: NodeId,
+) -> Result<Vec<(State, u32)>, StoreError> {
+    overlay.wait_for_tables(LAG_PATIENCE);
+    session.call(PATIENCE, async |client| {
+        let mut states = Vec::new();
+        for row in client.query_typed(sql!("browse_items"), &[(&signed(step.0), Type::INT8)]).await? {
+            if let Some(state) = State::parse(row.try_get(0)?) {
+                states.push((state, small(&row, 1)?));
+            }
+        }
+        states.sort_by_key(|(state, _)| state.as_str());
+        Ok(states)
+    })
+}
