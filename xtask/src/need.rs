@@ -9,7 +9,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 
 use crate::process::{answers, read, run};
-use crate::services::{find_pgbouncer, find_postgres};
+use crate::services::{find_mariadb, find_pgbouncer, find_postgres};
 
 /// Something that has to be on the machine before a step can run.
 pub struct Need {
@@ -42,7 +42,12 @@ pub const POSTGRES: Need = Need {
 };
 pub const PGBOUNCER: Need =
     Need { what: "pgbouncer", found: || find_pgbouncer().is_some(), install: Install::Debian("pgbouncer") };
-/// For the certificate of our own PostgreSQL.
+pub const MARIADB: Need = Need {
+    what: "MariaDB's server",
+    found: || find_mariadb().is_some(),
+    install: Install::Debian("mariadb-server-core mariadb-client-core"),
+};
+/// For the certificate of our own servers.
 pub const OPENSSL: Need =
     Need { what: "openssl", found: || answers("openssl version"), install: Install::Debian("openssl") };
 pub const RUSTFMT: Need = Need {

@@ -80,7 +80,7 @@ pub struct Run {
     /// Processes at once; one a core unless told otherwise.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub slots: Option<u32>,
-    /// Requests of `http` steps at once.
+    /// Requests of `http` steps and statements of `sql` steps at once.
     #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub io_slots: u32,
     /// Let requests ask link-local addresses, where machines in a cloud find their own credentials.

@@ -38,6 +38,11 @@ impl Diagnostics {
         &self.sources[file]
     }
 
+    /// Hides a piece of a file wherever that is drawn. Places stay what they are.
+    pub(crate) fn conceal(&mut self, file: usize, span: Span) {
+        self.sources[file].conceal(span);
+    }
+
     pub(crate) fn report(&mut self, file: usize, span: Span, problem: Problem) {
         let span = self.sources[file].underline(span);
         // What stands behind an alias is read once for every use, and is wrong only once.

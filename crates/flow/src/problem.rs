@@ -35,7 +35,7 @@ pub enum Problem {
     DuplicateKey { key: String, first_line: u32 },
     #[error("the file holds no document")]
     EmptyFile,
-    #[error("this document is not a flow, an action, limits or pools")]
+    #[error("this document is not a flow, an action, limits, pools or connections")]
     UnknownDocument,
     #[error("`{first}` and `{second}` cannot stand in one document")]
     TwoDocuments { first: &'static str, second: &'static str },
@@ -71,6 +71,14 @@ pub enum Problem {
     NobodysFunction { action: String },
     #[error("a value cannot be put into a script")]
     TemplateInScript,
+    #[error("a value cannot be put into a statement")]
+    TemplateInQuery,
+    #[error("there is no statement")]
+    NoStatement,
+    #[error("there is no connection `{connection}`")]
+    UnknownConnection { connection: String, meant: Option<String> },
+    #[error("`{url}` is not the address of a database")]
+    BadDatabase { url: String, rule: &'static str },
     #[error("`{text}` is not a reference to a secret")]
     BadSecret { text: String },
     #[error("`{url}` cannot be called")]
@@ -159,6 +167,7 @@ pub enum Problem {
 
 impl Problem {
     /// A stable word for machines and for searching.
+    #[expect(clippy::too_many_lines, reason = "one line a kind")]
     pub fn code(&self) -> &'static str {
         use Problem::*;
         match self {
@@ -190,6 +199,10 @@ impl Problem {
             UnknownFlow { .. } => "unknown-flow",
             NobodysFunction { .. } => "nobodys-function",
             TemplateInScript => "template-in-script",
+            TemplateInQuery => "template-in-query",
+            NoStatement => "no-statement",
+            UnknownConnection { .. } => "unknown-connection",
+            BadDatabase { .. } => "bad-database",
             BadSecret { .. } => "bad-secret",
             BadUrl { .. } => "bad-url",
             SaidTwice { .. } => "said-twice",
@@ -252,6 +265,7 @@ impl Problem {
             | UnknownAction { meant, .. }
             | UnknownFlow { meant, .. }
             | UnknownPool { meant, .. }
+            | UnknownConnection { meant, .. }
             | UnknownInput { meant, .. }
             | BadCause { meant, .. } => meant.as_deref(),
             _ => None,
@@ -270,6 +284,9 @@ impl Problem {
             UnknownPool { pool, .. } => {
                 format!("declare it in a `pools:` document: `{pool}: {{ slots: 1 }}`")
             }
+            UnknownConnection { connection, .. } => {
+                format!("declare it in a `connections:` document: `{connection}: {{ url: … }}`")
+            }
             UnknownInput { input, .. } => {
                 format!("declare it under `inputs:`: `{input}: {{ type: string }}`")
             }
@@ -283,18 +300,20 @@ impl Problem {
         use Problem::*;
         Some(match self {
             NobodysFunction { .. } => {
-                "say what it does, with `run`, `shell` or `http`; programs that have functions use the library"
+                "say what it does, with `run`, `shell`, `http` or `sql`; programs that have functions use the library"
             }
             BadCause { .. } => {
                 "write `timeout`, `connect`, `exit:75`, `signal:9`, `status:503`, `status:5xx` or `sql:40001`"
             }
             WrongType { help, .. } => (*help)?,
-            BadName { rule, .. } | BadUrl { rule, .. } => rule,
+            BadName { rule, .. } | BadUrl { rule, .. } | BadDatabase { rule, .. } => rule,
             UnquotedTemplate => "write it like \"{{ inputs.items }}\": YAML reads a bare `{` as an object",
             Tab => "indent with spaces",
             NoProgram => "write it like `[echo, hello]`: a program, then its arguments",
             TwoDocuments { .. } => "put `---` on a line between them",
-            UnknownDocument => "a document starts with `flow:`, `action:`, `limits:` or `pools:`",
+            UnknownDocument => {
+                "a document starts with `flow:`, `action:`, `limits:`, `pools:` or `connections:`"
+            }
             BadLease { .. } => {
                 "it is how long a worker that has gone silent keeps its units; without one they are kept 30s"
             }
@@ -308,8 +327,12 @@ impl Problem {
             BadSize { .. } => "write it like `64KiB` or `4MiB`; without a unit, it is in bytes",
             BadStatus { .. } => "write it like `404`, or `4xx` for all that are alike",
             TemplateInScript => "give it to the script under `env:`, and write \"$NAME\" in the script",
+            TemplateInQuery => {
+                "write `$1` in the statement (`?` for MySQL and MariaDB), and put the value under `params`"
+            }
+            NoStatement => "write it like `query: select 1`",
             BadSecret { .. } => "write `env:NAME` or `file:PATH`; workers look it up when they need it",
-            NoWork { .. } => "give it one of `run`, `shell`, `http`, `action`, `flow` or `wait`",
+            NoWork { .. } => "give it one of `run`, `shell`, `http`, `sql`, `action`, `flow` or `wait`",
             TwoWorks { .. } => "make two steps of it",
             NeedsLoop { .. } => "add `with_items`, or remove the field",
             TemplateSyntax { .. } => "braces that are not a template go between {% raw %} and {% endraw %}",

@@ -62,6 +62,14 @@ impl Source {
         Span::new(start, end)
     }
 
+    pub fn conceal(&mut self, span: Span) {
+        let star = |byte| if byte == b'\n' { '\n' } else { '*' };
+        let stars: String = self.slice(span).bytes().map(star).collect();
+        if !stars.is_empty() {
+            self.text.replace_range(span.range(), &stars);
+        }
+    }
+
     pub fn slice(&self, span: Span) -> &str {
         self.text.get(span.range()).unwrap_or_default()
     }

@@ -5,7 +5,7 @@ use tidegate_flow::evaluate::{Scope, evaluate_outputs, evaluate_step};
 use tidegate_flow::{parse, parse_duration};
 
 /// Pieces that lead deep into the language, so that chance finds more than syntax errors.
-const PIECES: [&str; 46] = [
+const PIECES: [&str; 50] = [
     "flow: a\n",
     "steps:\n",
     "  one:\n",
@@ -52,6 +52,10 @@ const PIECES: [&str; 46] = [
     "    http: { url: \"http://",
     "\", query: { a: 1 }, ok: [4xx] }\n",
     "outputs:\n",
+    "    sql: { connection: db, query: \"",
+    "\", params: [\"",
+    "\"] }\n",
+    "connections: { db: { url: \"mysql://a:b@c/d\" } }\n",
 ];
 
 fn soup() -> impl Strategy<Value = String> {

@@ -1,10 +1,10 @@
-//! Runs attempts: processes under a guardian, functions and requests inside this process.
+//! Runs attempts: processes under a guardian; functions, requests and statements inside this process.
 //!
 //! - [`worker`]: a worker, from joining the engine to leaving it; [`mod@link`]: what the two say to each other
 //! - [`guardian`]: the child process that starts processes and ends them when the worker cannot
 //! - [`functions`]: functions of the embedding program, called by name; [`ctx`]: what they know about their attempt;
 //!   [`order`]: how an order names one
-//! - `http`: requests to servers
+//! - `http`: requests to servers; `sql`: statements for databases
 //! - [`logs`]: output line by line; [`output`]: how much of it the result keeps
 //! - [`clock`]: the clock on which deadlines are told
 //!
@@ -24,6 +24,8 @@ pub mod output;
 mod processes;
 mod runner;
 mod secrets;
+mod sql;
+mod tls;
 pub mod worker;
 
 pub use ctx::Ctx;

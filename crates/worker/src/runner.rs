@@ -1,4 +1,4 @@
-//! Carries attempts out: as a process under the guardian, as a function of this process, or as a request.
+//! Carries attempts out: as a process under the guardian, as a function of this process, as a request, or as statements.
 
 use crate::functions::{Calls, Functions};
 use crate::guardian::GuardianCommand;
@@ -7,6 +7,7 @@ use crate::logs::LogSink;
 use crate::order::{self, Work};
 use crate::processes::{ProcessOrder, Processes};
 use crate::secrets::Secrets;
+use crate::sql::Databases;
 use std::collections::{BTreeMap, VecDeque};
 use tidegate_core::ids::{RunId, TaskId};
 use tidegate_core::model::{Order, Surroundings};
@@ -20,6 +21,7 @@ pub(crate) struct Runner {
     processes: Processes,
     calls: Calls,
     requests: Requests,
+    databases: Databases,
     /// Could not be started at all.
     refused: VecDeque<(Lease, Outcome)>,
 }
@@ -35,6 +37,7 @@ impl Runner {
             processes: Processes::new(guardian, logs),
             calls: Calls::new(functions),
             requests: Requests::new(reach),
+            databases: Databases::default(),
             refused: VecDeque::new(),
         }
     }
@@ -60,6 +63,11 @@ impl Runner {
             Work::Order(Order::Http(request)) => {
                 let requests = self.requests.clone();
                 self.calls.start(attempt, run, (deadline, grace), |_| requests.perform(request));
+                Ok(())
+            }
+            Work::Order(Order::Sql(statements)) => {
+                let databases = self.databases.clone();
+                self.calls.start(attempt, run, (deadline, grace), |ctx| databases.perform(ctx, statements));
                 Ok(())
             }
         });
@@ -105,6 +113,7 @@ impl Runner {
         let mut ended: Vec<_> = self.refused.drain(..).collect();
         ended.extend(self.processes.close().await);
         ended.extend(self.calls.close().await);
+        self.databases.close().await;
         ended
     }
 }

@@ -4,9 +4,14 @@
 //! other end, ours, is closed. Nothing here touches a server that runs on the machine already.
 
 mod folder;
+mod mariadb;
 mod postgres;
 
 use std::ffi::OsString;
+use std::fs;
+use std::io::Read;
+use std::net::TcpListener;
+use std::path::PathBuf;
 use std::process::Child;
 use std::time::{Duration, Instant};
 
@@ -16,14 +21,29 @@ use clap::Args;
 use crate::need::{self, Need};
 use crate::process;
 use folder::Folder;
+pub use mariadb::find_mariadb;
 pub use postgres::{find_pgbouncer, find_postgres};
 
 /// What has to be on the machine first.
-pub const NEEDS: &[&Need] = &[&need::POSTGRES, &need::PGBOUNCER, &need::OPENSSL];
+pub const NEEDS: &[&Need] = &[&need::POSTGRES, &need::PGBOUNCER, &need::OPENSSL, &need::MARIADB];
 
 /// What a server may take to answer for the first time.
 const PATIENCE: Duration = Duration::from_secs(60);
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
+
+/// As whom tests talk to servers.
+const USER: &str = "tidegate";
+/// By what servers prove who they are, inside the folder.
+const CERTIFICATE: &str = "certificate.pem";
+const KEY: &str = "server.key";
+
+/// How to start servers, how to see that they are up, and how others find them.
+struct Plan {
+    script: String,
+    stop: String,
+    probes: Vec<String>,
+    environment: Vec<(&'static str, String)>,
+}
 
 #[derive(Args)]
 pub struct Options {
@@ -49,14 +69,18 @@ impl Services {
     pub fn start() -> Result<Self> {
         let begin = Instant::now();
         let folder = Folder::make()?;
-        let plan = postgres::plan(&folder)?;
-        let watchdog = folder.watch(&plan.script, &plan.stop)?;
+        let [postgres, bouncer, mariadb] = free_ports()?;
+        let plans = [postgres::plan(&folder, postgres, bouncer)?, mariadb::plan(&folder, mariadb)?];
+        let lines = |of: fn(&Plan) -> &str| plans.iter().map(of).collect::<Vec<_>>().join("\n");
+        let watchdog = folder.watch(&lines(|plan| &plan.script), &lines(|plan| &plan.stop))?;
+        let environment = plans.iter().flat_map(|plan| plan.environment.clone()).collect();
         // From here on dropping it ends whatever has started.
-        let mut services = Services { environment: plan.environment, watchdog };
-        for probe in &plan.probes {
+        let mut services = Services { environment, watchdog };
+        for probe in plans.iter().flat_map(|plan| &plan.probes) {
             services.wait_for(probe).with_context(|| folder.last_words())?;
         }
-        eprintln!("── services: PostgreSQL and pgbouncer are up, {:.1} s", begin.elapsed().as_secs_f64());
+        let took = begin.elapsed().as_secs_f64();
+        eprintln!("── services: PostgreSQL, pgbouncer and MariaDB are up, {took:.1} s");
         Ok(services)
     }
 
@@ -85,5 +109,41 @@ impl Drop for Services {
         drop(self.watchdog.stdin.take());
         // It has done what it can; there is nobody to tell if that was not enough.
         let _ = self.watchdog.wait();
+    }
+}
+
+fn path() -> impl Iterator<Item = PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).collect::<Vec<_>>().into_iter()
+}
+
+/// Ports that nobody uses now. They are held until all are known, so that they differ.
+fn free_ports<const N: usize>() -> Result<[u16; N]> {
+    let mut listeners = Vec::new();
+    let mut ports = [0; N];
+    for port in &mut ports {
+        let listener = TcpListener::bind("127.0.0.1:0")?;
+        *port = listener.local_addr()?.port();
+        listeners.push(listener);
+    }
+    Ok(ports)
+}
+
+/// Other users of this machine can reach the port too.
+fn password() -> Result<String> {
+    let mut bytes = [0; 16];
+    fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ports_differ_and_so_do_passwords() {
+        let [one, other] = free_ports().expect("there are free ports");
+        assert_ne!(one, other);
+        assert_ne!(password().expect("random"), password().expect("random"));
     }
 }

@@ -1,27 +1,16 @@
 //! PostgreSQL as it is shipped (every commit is flushed), and pgbouncer in transaction mode in front of it.
 
 use std::fs;
-use std::io::Read;
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
 use super::folder::Folder;
+use super::{CERTIFICATE, KEY, Plan, USER, password, path};
 
-const USER: &str = "tidegate";
-
-/// By which PostgreSQL proves who it is: signed by nobody but itself.
-const CERTIFICATE: &str = "[req]\ndistinguished_name = name\nx509_extensions = server\nprompt = no\n\
+/// By which servers prove who they are: signed by nobody but itself.
+const REQUEST: &str = "[req]\ndistinguished_name = name\nx509_extensions = server\nprompt = no\n\
     [name]\nCN = localhost\n[server]\nsubjectAltName = IP:127.0.0.1\nbasicConstraints = CA:FALSE\n";
-
-/// How to start the servers, how to see that they are up, and how others find them.
-pub struct Plan {
-    pub script: String,
-    pub stop: String,
-    pub probes: Vec<String>,
-    pub environment: Vec<(&'static str, String)>,
-}
 
 /// The folder of PostgreSQL's programs: where PATH says, or where Debian puts the newest.
 pub fn find_postgres() -> Option<PathBuf> {
@@ -42,19 +31,13 @@ pub fn find_pgbouncer() -> Option<PathBuf> {
         .find(|program| program.is_file())
 }
 
-fn path() -> impl Iterator<Item = PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).collect::<Vec<_>>().into_iter()
-}
-
-pub fn plan(folder: &Folder) -> Result<Plan> {
+pub fn plan(folder: &Folder, port: u16, bouncer_port: u16) -> Result<Plan> {
     let programs = find_postgres().context("PostgreSQL is missing")?;
     let bouncer = find_pgbouncer().context("pgbouncer is missing")?;
-    let (port, bouncer_port) = free_ports()?;
     let password = password()?;
     folder.write("password", &password)?;
     folder.write("users.txt", &format!("\"{USER}\" \"{password}\"\n"))?;
-    folder.write("openssl.cnf", CERTIFICATE)?;
+    folder.write("openssl.cnf", REQUEST)?;
     folder.write("pgbouncer.ini", &bouncer_settings(folder, port, bouncer_port))?;
     folder.write("server.conf", &server_settings(folder, port))?;
     let programs_name = programs.display();
@@ -62,7 +45,7 @@ pub fn plan(folder: &Folder) -> Result<Plan> {
     let script = format!(
         "{programs_name}/initdb --pgdata=data --username={USER} --pwfile=password --auth=scram-sha-256 --encoding=UTF8 \
          --no-locale --no-sync --no-instructions\n\
-         openssl req -x509 -newkey rsa:2048 -nodes -days 2 -config openssl.cnf -keyout data/server.key -out certificate.pem\n\
+         openssl req -x509 -newkey rsa:2048 -nodes -days 2 -config openssl.cnf -keyout {KEY} -out {CERTIFICATE}\n\
          cat server.conf >> data/postgresql.conf\n\
          {control} start\n\
          {} pgbouncer.ini & bouncer=$!",
@@ -79,7 +62,7 @@ pub fn plan(folder: &Folder) -> Result<Plan> {
             ("TIDEGATE_TEST_POSTGRES", url(port)),
             ("TIDEGATE_TEST_POSTGRES_CONTROL", folder.as_servant(&control)),
             ("TIDEGATE_TEST_PGBOUNCER", url(bouncer_port)),
-            ("TIDEGATE_TEST_CERTIFICATE", folder.path.join("certificate.pem").display().to_string()),
+            ("TIDEGATE_TEST_CERTIFICATE", folder.path.join(CERTIFICATE).display().to_string()),
         ],
     })
 }
@@ -93,7 +76,7 @@ fn control(programs: &Path, folder: &Folder) -> String {
 fn server_settings(folder: &Folder, port: u16) -> String {
     let folder = folder.path.display();
     format!(
-        "ssl = on\nssl_cert_file = '{folder}/certificate.pem'\nlisten_addresses = '127.0.0.1'\nport = {port}\n\
+        "ssl = on\nssl_cert_file = '{folder}/{CERTIFICATE}'\nssl_key_file = '{folder}/{KEY}'\nlisten_addresses = '127.0.0.1'\nport = {port}\n\
          max_connections = 200\nunix_socket_directories = '{folder}'\n"
     )
 }
@@ -105,29 +88,4 @@ fn bouncer_settings(folder: &Folder, port: u16, own_port: u16) -> String {
          unix_socket_dir =\nauth_type = scram-sha-256\nauth_file = {folder}/users.txt\npool_mode = transaction\n\
          max_client_conn = 500\ndefault_pool_size = 10\nlogfile = {folder}/pgbouncer.log\n"
     )
-}
-
-/// Ports that nobody uses now. They are held until both are known, so that they differ.
-fn free_ports() -> Result<(u16, u16)> {
-    let listeners = (TcpListener::bind("127.0.0.1:0")?, TcpListener::bind("127.0.0.1:0")?);
-    Ok((listeners.0.local_addr()?.port(), listeners.1.local_addr()?.port()))
-}
-
-/// Other users of this machine can reach the port too.
-fn password() -> Result<String> {
-    let mut bytes = [0; 16];
-    fs::File::open(Path::new("/dev/urandom"))?.read_exact(&mut bytes)?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ports_differ_and_so_do_passwords() {
-        let (one, other) = free_ports().expect("there are free ports");
-        assert_ne!(one, other);
-        assert_ne!(password().expect("random"), password().expect("random"));
-    }
 }

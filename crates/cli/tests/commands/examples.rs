@@ -82,3 +82,15 @@ fn scraping() {
     );
     assert_eq!(server.asked("/books?page=3").len(), 1);
 }
+
+#[test]
+fn pipeline() {
+    let test = example("pipeline.yaml").args(["run", "pipeline.yaml", "-q", "-o", "json"]);
+    let outputs: serde_json::Value = serde_json::from_str(&test.run().stdout).unwrap();
+    let row = |shop: &str, sales: u64, cents: u64| serde_json::json!({ "shop": shop, "sales": sales, "cents": cents });
+    let report = [row("harbour", 70, 9485), row("station", 70, 9485), row("market", 60, 7830)];
+    assert_eq!(outputs, serde_json::json!({ "loaded": 200, "best": "harbour", "report": report }));
+    assert!(test.path("warehouse.db").exists());
+    let again: serde_json::Value = serde_json::from_str(&test.run().stdout).unwrap();
+    assert_eq!(again, outputs, "what was there is replaced");
+}

@@ -5,6 +5,7 @@ use crate::support::Test;
 const README: &str = include_str!("../../../../README.md");
 const FIRST_FLOW: &str = include_str!("../../../../docs/guides/first-flow.md");
 const HTTP: &str = include_str!("../../../../docs/guides/http.md");
+const SQL: &str = include_str!("../../../../docs/guides/sql.md");
 
 /// The texts between fences of this kind.
 fn fenced<'a>(text: &'a str, kind: &str) -> Vec<&'a str> {
@@ -21,8 +22,8 @@ fn fields<'a>(text: &'a str, heading: &str) -> Vec<&'a str> {
 
 #[test]
 fn every_flow_in_the_guides_is_valid() {
-    let flows = [README, FIRST_FLOW, HTTP].map(|guide| fenced(guide, "yaml")).concat();
-    assert!(flows.len() >= 7);
+    let flows = [README, FIRST_FLOW, HTTP, SQL].map(|guide| fenced(guide, "yaml")).concat();
+    assert!(flows.len() >= 8);
     for (number, flow) in flows.iter().enumerate() {
         let file = format!("{number}.yaml");
         Test::new().file(&file, flow).args(["check", &file]).run();
@@ -40,9 +41,11 @@ fn every_field_in_the_guide_exists() {
         assert!(!test.run().stderr.contains("unknown field"), "{field}");
     }
     let http = fields(HTTP, "## The fields of `http`");
-    assert!(http.contains(&"max_size"));
-    for field in http {
-        let text = format!("flow: a\nsteps:\n  b:\n    http: {{ {field}: null }}\n");
+    let sql = fields(SQL, "## The fields of `sql`");
+    assert!(http.contains(&"max_size") && sql.contains(&"transaction"));
+    let of_works = http.iter().map(|field| ("http", field)).chain(sql.iter().map(|field| ("sql", field)));
+    for (work, field) in of_works {
+        let text = format!("flow: a\nsteps:\n  b:\n    {work}: {{ {field}: null }}\n");
         let test = Test::new().file("a.yaml", &text).args(["check", "a.yaml"]).status(2);
         assert!(!test.run().stderr.contains("unknown field"), "{field}");
     }

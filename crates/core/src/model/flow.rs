@@ -179,6 +179,11 @@ impl Cause {
     /// A server could not be reached, or the connection to it broke.
     pub const CONNECT: &str = "connect";
 
+    /// What a database says about a statement, by its code: `40001`.
+    pub fn sql(code: impl std::fmt::Display) -> Cause {
+        Cause(Name::from(format!("sql:{code}")))
+    }
+
     /// A server's answer, or all that are alike: `503`, `5xx`.
     pub fn status(status: impl std::fmt::Display) -> Cause {
         Cause(Name::from(format!("status:{status}")))

@@ -11,7 +11,10 @@ pub use action::{Action, ActionWork};
 pub use flow::{
     Backoff, Cause, Flow, Input, InputType, Loop, ONCE, OnFailure, Retry, Rule, Step, Template, Work,
 };
-pub use order::{Auth, Content, Order, Request, Requirement, Runner, SlotKind, Surroundings, Text};
+pub use order::{
+    Auth, Connection, Content, Order, Request, Requirement, Runner, SlotKind, Statement, Statements,
+    Surroundings, Text,
+};
 pub use policy::{
     ActionPolicy, Each, LimitsDocument, Line, MatchRule, Origin, Pool, QuotaPolicy, QuotaWindow, RatePolicy,
     TagLimit, Total, WhenBusy, WhenExhausted, WhenFull,

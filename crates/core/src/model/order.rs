@@ -24,6 +24,8 @@ pub enum Order {
     },
     /// A request to a server.
     Http(Box<Request>),
+    /// Statements for a database.
+    Sql(Box<Statements>),
 }
 
 /// What a process finds around it.
@@ -74,6 +76,33 @@ pub enum Content {
     Json(String),
     Form(BTreeMap<String, Text>),
     Body(String),
+}
+
+/// What is asked of a database. The texts of the statements are those of the file: values come as parameters only.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Statements {
+    pub connection: Connection,
+    /// One after the other.
+    pub statements: Vec<Statement>,
+    /// All of them happen, or none.
+    pub transaction: bool,
+}
+
+/// Where a database is.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Connection {
+    /// For messages.
+    pub name: Name,
+    pub url: Text,
+    /// Connections at once, of one worker.
+    pub max: u32,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Statement {
+    pub query: String,
+    /// A JSON list, as text.
+    pub params: String,
 }
 
 /// A text, or where the worker that needs it finds one that nobody else may see: `env:NAME`, `file:PATH`.

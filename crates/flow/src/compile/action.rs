@@ -1,22 +1,22 @@
 //! `action:` documents: something with a name that flows can do, and the limits that travel with it.
 
 use super::context::{Context, Fields};
-use super::document::Firsts;
-use super::pools::{self, Pools};
-use super::work::{built_in, http, order, process};
-use super::{flow, inputs, policy, step};
+use super::document::{Declared, Firsts};
+use super::work::{BUILT_IN, built_in, order, process};
+use super::{flow, inputs, policy, pools, step};
 use crate::problem::{Problem, quoted};
 use crate::template::Names;
 use crate::yaml::Node;
 use tidegate_core::model::{Action, ActionPolicy, ActionWork, MAX_LOSSES, Requirement, Retry};
 
-const FIELDS: [&str; 20] = [
+const FIELDS: [&str; 21] = [
     "action",
     "description",
     "inputs",
     "run",
     "shell",
     "http",
+    "sql",
     "env",
     "cwd",
     "worker",
@@ -32,12 +32,12 @@ const FIELDS: [&str; 20] = [
     "max_losses",
     "on",
 ];
-const LATER: [&str; 2] = ["sql", "do"];
+const LATER: [&str; 1] = ["do"];
 
 pub(super) fn compile(
     cx: &mut Context<'_>,
     node: &Node,
-    pools: &Pools,
+    declared: &Declared,
     firsts: &mut Firsts,
 ) -> Option<Action> {
     let fields = cx.fields(node, "action", "an action", &FIELDS, &LATER)?;
@@ -48,7 +48,7 @@ pub(super) fn compile(
     }
     let input_names = inputs::names(fields.get("inputs"));
     let names = Names { inputs: &input_names, ..Names::default() };
-    let work = work(cx, &fields, names);
+    let work = work(cx, &fields, declared, names);
     let description = flow::description(cx, &fields);
     let inputs = inputs::compile(cx, fields.get("inputs"));
     let key = fields.get("key").map(|entry| cx.template(&entry.node, names));
@@ -61,7 +61,7 @@ pub(super) fn compile(
         keyed: key.is_some(),
         when_busy: policy::when_busy(cx, &fields),
         line: policy::line(cx, fields.get("line")),
-        pools: pools::demands(cx, fields.get("pools"), pools),
+        pools: pools::demands(cx, fields.get("pools"), &declared.pools),
         needs: step::needs(cx, fields.get("on"), needs),
         retry: fields.get("retry").map_or(Retry::ONCE, |entry| step::retry(cx, entry)),
         max_losses: step::max_losses(cx, &fields).unwrap_or(MAX_LOSSES),
@@ -72,10 +72,10 @@ pub(super) fn compile(
     Some(Action { policy, description, inputs, key, work })
 }
 
-/// `run`, `shell`, `http`, or a function that a worker registered (`worker: true`, which is also the default).
-fn work(cx: &mut Context<'_>, fields: &Fields<'_>, names: Names<'_>) -> ActionWork {
+/// `run`, `shell`, `http`, `sql`, or a function that a worker registered (`worker: true`, which is also the default).
+fn work(cx: &mut Context<'_>, fields: &Fields<'_>, declared: &Declared, names: Names<'_>) -> ActionWork {
     let worker = fields.get("worker").filter(|entry| cx.flag(entry) == Some(true));
-    let built_in = process::WORKS.iter().chain([&http::WORK]).filter_map(|work| fields.get(work));
+    let built_in = BUILT_IN.iter().filter_map(|work| fields.get(work));
     let mut works = built_in.chain(worker);
     let (first, second) = (works.next(), works.next());
     if let (Some(first), Some(second)) = (first, second) {
@@ -86,8 +86,9 @@ fn work(cx: &mut Context<'_>, fields: &Fields<'_>, names: Names<'_>) -> ActionWo
     }
     let built_in = first.filter(|first| first.key != "worker");
     let kind = match built_in {
-        Some(entry) if entry.key != http::WORK => None,
-        Some(_) => Some("an `http` action"),
+        Some(entry) if process::WORKS.contains(&entry.key.as_str()) => None,
+        Some(entry) if entry.key == "http" => Some("an `http` action"),
+        Some(_) => Some("an `sql` action"),
         None => Some("a function of a worker"),
     };
     for entry in ["env", "cwd"].iter().filter_map(|field| fields.get(field)) {
@@ -96,7 +97,7 @@ fn work(cx: &mut Context<'_>, fields: &Fields<'_>, names: Names<'_>) -> ActionWo
         }
     }
     match built_in {
-        Some(entry) => ActionWork::Order(order(cx, entry, fields, names)),
+        Some(entry) => ActionWork::Order(order(cx, entry, fields, &declared.connections, names)),
         None => ActionWork::Function,
     }
 }

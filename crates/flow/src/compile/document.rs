@@ -1,6 +1,7 @@
 //! Which kind of document each one is, and the order they are compiled in: capacity before demand.
 
 use super::calls::Known;
+use super::connections::Connections;
 use super::context::Context;
 use super::pools::Pools;
 use super::{Document, Elsewhere, action, flow, limits};
@@ -13,13 +14,19 @@ use tidegate_core::ids::Name;
 use tidegate_core::model::{Action, ActionWork, Flow, LimitsDocument, Retry, Work};
 
 /// First words of documents that belong to the language but do not work yet.
-const LATER: [&str; 4] = ["trigger", "rule", "schedule", "connections"];
+const LATER: [&str; 3] = ["trigger", "rule", "schedule"];
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Flow,
     Action,
     Capacity,
+}
+
+/// What flows and actions may use.
+pub(super) struct Declared {
+    pub pools: Pools,
+    pub connections: Connections,
 }
 
 pub(super) fn compile(
@@ -30,26 +37,32 @@ pub(super) fn compile(
     let kinds: Vec<Option<Kind>> =
         documents.iter().map(|(file, node)| kind(&mut Context { file: *file, diagnostics }, node)).collect();
     let mut limits = LimitsDocument::default();
-    let mut firsts = Firsts::default();
+    let (mut connections, mut firsts) = (Connections::default(), Firsts::default());
     for ((file, node), _) in documents.iter().zip(&kinds).filter(|(_, kind)| **kind == Some(Kind::Capacity)) {
-        limits::compile(&mut Context { file: *file, diagnostics }, node, &mut limits, &mut firsts);
+        let cx = &mut Context { file: *file, diagnostics };
+        limits::compile(cx, node, &mut limits, &mut connections, &mut firsts);
     }
-    let declared = kinds.contains(&Some(Kind::Capacity));
-    let pools = Pools::new(&limits.pools, elsewhere.pools(), declared);
+    let limited = documents.iter().zip(&kinds).any(|((_, node), kind)| {
+        *kind == Some(Kind::Capacity) && node.entries().iter().any(|entry| entry.key != "connections")
+    });
+    let pools = Pools::new(&limits.pools, elsewhere.pools(), limited);
+    let declared = Declared { pools, connections };
     let (mut flows, mut actions): (Vec<Flow>, Vec<Action>) = Default::default();
     let mut found = Vec::new();
     for ((file, node), kind) in documents.iter().zip(&kinds) {
         let mut cx = Context { file: *file, diagnostics };
         match kind {
-            Some(Kind::Flow) => flows.extend(flow::compile(&mut cx, node, &pools, &mut firsts, &mut found)),
-            Some(Kind::Action) => actions.extend(action::compile(&mut cx, node, &pools, &mut firsts)),
+            Some(Kind::Flow) => {
+                flows.extend(flow::compile(&mut cx, node, &declared, &mut firsts, &mut found))
+            }
+            Some(Kind::Action) => actions.extend(action::compile(&mut cx, node, &declared, &mut firsts)),
             Some(Kind::Capacity) | None => {}
         }
     }
-    let known = Known { flows: &flows, actions: &actions, pools: &pools, elsewhere };
+    let known = Known { flows: &flows, actions: &actions, pools: &declared.pools, elsewhere };
     known.check(&found, diagnostics);
     carry_out(&mut flows, &actions);
-    Document { flows, limits: declared.then_some(limits), actions, files: Vec::new() }
+    Document { flows, limits: limited.then_some(limits), actions, files: Vec::new() }
 }
 
 /// A step whose action is carried out by a built-in runner needs a worker that has it, not one with a function of that
@@ -83,6 +96,7 @@ fn kind(cx: &mut Context<'_>, node: &Node) -> Option<Kind> {
         ("action", Kind::Action),
         ("limits", Kind::Capacity),
         ("pools", Kind::Capacity),
+        ("connections", Kind::Capacity),
     ];
     // `pools` is a field of actions too, so the first words that are there decide.
     let found: Vec<_> =

@@ -2,8 +2,7 @@
 
 use super::calls::Call;
 use super::context::{Context, Fields};
-use super::document::Firsts;
-use super::pools::Pools;
+use super::document::{Declared, Firsts};
 use super::step::{self, Surroundings};
 use super::templates::template_of;
 use super::{graph, inputs, policy};
@@ -34,7 +33,7 @@ const FIELDS: [&str; 12] = [
 pub(super) fn compile(
     cx: &mut Context<'_>,
     node: &Node,
-    pools: &Pools,
+    declared: &Declared,
     firsts: &mut Firsts,
     calls: &mut Vec<Call>,
 ) -> Option<Flow> {
@@ -47,7 +46,7 @@ pub(super) fn compile(
     let input_names = inputs::names(fields.get("inputs"));
     let before = Names { inputs: &input_names, ..Names::default() };
     let concurrency = fields.get("concurrency");
-    let steps = steps(cx, &fields, &input_names, pools, calls);
+    let steps = steps(cx, &fields, &input_names, declared, calls);
     Some(Flow {
         name: name.unwrap_or_else(|| Name::new("")),
         description: description(cx, &fields),
@@ -93,7 +92,7 @@ fn steps(
     cx: &mut Context<'_>,
     fields: &Fields<'_>,
     inputs: &[String],
-    pools: &Pools,
+    declared: &Declared,
     calls: &mut Vec<Call>,
 ) -> Vec<Step> {
     let Some(entry) = fields.get("steps") else {
@@ -109,7 +108,7 @@ fn steps(
         return Vec::new();
     }
     let graph = graph::compile(cx, steps);
-    let around = Surroundings { inputs, pools, graph: &graph };
+    let around = Surroundings { inputs, declared, graph: &graph };
     let compiled =
         steps.iter().enumerate().map(|(index, entry)| step::compile(cx, index, entry, &around, calls));
     compiled.flatten().collect()

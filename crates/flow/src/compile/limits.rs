@@ -1,5 +1,6 @@
-//! `limits:` and `pools:`: the operator's documents. Several of them add up to one.
+//! `limits:`, `pools:` and `connections:`: the operator's documents. Several of them add up to one.
 
+use super::connections::Connections;
 use super::context::Context;
 use super::document::Firsts;
 use super::flow::MAX_AT_ONCE;
@@ -12,11 +13,20 @@ use tidegate_core::ids::Name;
 use tidegate_core::model::{LimitsDocument, MatchRule, Pool, TagLimit};
 use tidegate_core::time::Span;
 
-pub(super) fn compile(cx: &mut Context<'_>, node: &Node, document: &mut LimitsDocument, firsts: &mut Firsts) {
-    let known = ["limits", "pools"];
-    let Some(fields) = cx.fields(node, "limits", "a document of limits", &known, &["connections"]) else {
+pub(super) fn compile(
+    cx: &mut Context<'_>,
+    node: &Node,
+    document: &mut LimitsDocument,
+    connections: &mut Connections,
+    firsts: &mut Firsts,
+) {
+    let known = ["limits", "pools", "connections"];
+    let Some(fields) = cx.fields(node, "limits", "a document of limits", &known, &[]) else {
         return;
     };
+    if let Some(entry) = fields.get("connections") {
+        connections.declare(cx, entry, firsts);
+    }
     if let Some(entry) = fields.get("limits") {
         limits(cx, entry, document, firsts);
     }

@@ -2,6 +2,7 @@
 
 mod action;
 mod calls;
+mod connections;
 mod context;
 mod document;
 mod flow;

@@ -2,8 +2,9 @@
 
 use super::calls::Call;
 use super::context::{Context, Fields};
+use super::document::Declared;
 use super::graph::Graph;
-use super::pools::{self, Pools};
+use super::pools;
 use super::templates::looks_at_states;
 use super::{looping, work};
 use crate::problem::{Problem, quoted};
@@ -14,7 +15,7 @@ use tidegate_core::model::{Backoff, Cause, Requirement, Retry, Rule, Step};
 use tidegate_core::suggest::nearest;
 use tidegate_core::time::Span;
 
-pub(super) const FIELDS: [&str; 22] = [
+pub(super) const FIELDS: [&str; 23] = [
     "after",
     "when",
     "always",
@@ -25,6 +26,7 @@ pub(super) const FIELDS: [&str; 22] = [
     "run",
     "shell",
     "http",
+    "sql",
     "env",
     "cwd",
     "action",
@@ -38,7 +40,7 @@ pub(super) const FIELDS: [&str; 22] = [
     "max_losses",
     "on",
 ];
-const LATER: [&str; 3] = ["sql", "do", "repeat"];
+const LATER: [&str; 2] = ["do", "repeat"];
 const BACKOFFS: [(&str, Backoff); 3] =
     [("constant", Backoff::Constant), ("linear", Backoff::Linear), ("exponential", Backoff::Exponential)];
 const MAX_ATTEMPTS: u32 = 10_000;
@@ -48,7 +50,7 @@ const CAUSES: [&str; 6] = ["timeout", "exit", "signal", "status", "connect", "sq
 /// What a step may refer to.
 pub(super) struct Surroundings<'a> {
     pub inputs: &'a [String],
-    pub pools: &'a Pools,
+    pub declared: &'a Declared,
     pub graph: &'a Graph,
 }
 
@@ -72,8 +74,11 @@ pub(super) fn compile(
         run: true,
     };
     let each = looping::compile(cx, entry, &fields, names);
-    let work = work::compile(cx, entry, &fields, Names { in_loop: looped, ..names });
-    let pools = pools::demands(cx, fields.get("pools"), around.pools);
+    let work = {
+        let names = Names { in_loop: looped, ..names };
+        work::compile(cx, entry, &fields, &around.declared.connections, names)
+    };
+    let pools = pools::demands(cx, fields.get("pools"), &around.declared.pools);
     calls.extend(work::call(cx, &fields, work.as_ref(), &pools));
     let runner = work.as_ref().map_or_else(Requirement::process, |work| work::runner(&fields, work));
     let needs = needs(cx, fields.get("on"), runner);

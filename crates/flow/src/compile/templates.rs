@@ -57,7 +57,7 @@ impl Context<'_> {
     ///
     /// Quotes, escapes and indentation make the two differ, so the same piece is looked for in the source,
     /// as often as it came before; the whole scalar is the answer if it is not there.
-    fn locate(&self, scalar: Span, text: &str, start: usize, end: usize) -> Span {
+    pub(super) fn locate(&self, scalar: Span, text: &str, start: usize, end: usize) -> Span {
         let raw = self.source().slice(scalar);
         let Some(piece) = text.get(start..end).filter(|piece| !piece.is_empty()) else { return scalar };
         let nth = text[..start].matches(piece).count();

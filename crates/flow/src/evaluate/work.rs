@@ -2,6 +2,7 @@
 
 mod http;
 mod process;
+mod sql;
 mod text;
 
 use super::render::Renderer;
@@ -86,6 +87,7 @@ fn built_in(template: &Template, renderer: &Renderer) -> Result<Payload, String>
         "run" => process::run(parts, renderer)?,
         "shell" => process::shell(parts, renderer)?,
         "http" => http::http(parts, renderer)?,
+        "sql" => sql::sql(parts, renderer)?,
         other => return Err(format!("there is no runner `{}`", quoted(other))),
     };
     payload(&serde_json::to_value(order).map_err(|error| error.to_string())?)

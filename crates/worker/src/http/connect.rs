@@ -1,20 +1,16 @@
 //! Connections to servers: shared, bounded, and only to addresses that a flow may ask.
 //!
 //! HTTP/1.1 only, so that giving a request up closes its connection and the server notices. Proxies are not asked.
-//! Certificates are checked against what this machine trusts: that is what its administrator chose, and includes
-//! authorities of a company.
 
+use crate::tls;
 use hyper::Uri;
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::connect::dns::Name;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
-use rustls::crypto::ring;
-use rustls::{ClientConfig, RootCertStore};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tower_service::Service;
@@ -79,14 +75,7 @@ fn is_link_local(address: IpAddr) -> bool {
 
 /// Reads the certificates of this machine, so it blocks for a moment. The error is a sentence.
 pub(super) fn client(reach: Reach, patience: Duration) -> Result<Client, String> {
-    let mut roots = RootCertStore::empty();
-    // What cannot be read among many is not trusted, and that is all.
-    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-    let tls = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .map_err(|error| format!("this worker cannot encrypt: {error}"))?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
+    let tls = tls::config(None)?;
     let mut plain = HttpConnector::new_with_resolver(Resolver { reach });
     plain.enforce_http(false);
     plain.set_nodelay(true);

@@ -1,10 +1,12 @@
-//! What a step does: exactly one of `run`, `shell`, `http`, `action`, `flow`, `wait`.
+//! What a step does: exactly one of `run`, `shell`, `http`, `sql`, `action`, `flow`, `wait`.
 
-pub(super) mod http;
+mod http;
 pub(super) mod process;
-mod text;
+mod sql;
+pub(super) mod text;
 
 use super::calls::{Call, Callee};
+use super::connections::Connections;
 use super::context::{Context, Fields};
 use super::templates::template_of;
 use crate::duration::parse_duration;
@@ -15,11 +17,13 @@ use serde_json::{Value as Json, json};
 use tidegate_core::ids::Name;
 use tidegate_core::model::{Requirement, Template, Work};
 
-const WORKS: [&str; 6] = ["run", "shell", http::WORK, "action", "flow", "wait"];
+const WORKS: [&str; 7] = ["run", "shell", http::WORK, sql::WORK, "action", "flow", "wait"];
 /// Works of the language that are refused elsewhere; a step that has one does something all the same.
-const LATER: [&str; 2] = ["sql", "do"];
+const LATER: [&str; 1] = ["do"];
+/// What a worker can do by itself.
+pub(super) const BUILT_IN: [&str; 4] = ["run", "shell", http::WORK, sql::WORK];
 /// What a worker carries out.
-const CARRIED_OUT: &[&str] = &["run", "shell", http::WORK, "action"];
+const CARRIED_OUT: &[&str] = &["run", "shell", http::WORK, sql::WORK, "action"];
 
 /// Fields that make sense only with some kinds of work.
 const ONLY_WITH: [(&str, &[&str]); 9] = [
@@ -38,6 +42,7 @@ pub(super) fn compile(
     cx: &mut Context<'_>,
     step: &Entry,
     fields: &Fields<'_>,
+    connections: &Connections,
     names: Names<'_>,
 ) -> Option<Work> {
     let found: Vec<&Entry> =
@@ -58,7 +63,7 @@ pub(super) fn compile(
     let kind = *WORKS.iter().find(|work| **work == entry.key)?;
     companions(cx, fields, kind);
     match kind {
-        "run" | "shell" | http::WORK => Some(Work::Order(order(cx, entry, fields, names))),
+        kind if BUILT_IN.contains(&kind) => Some(Work::Order(order(cx, entry, fields, connections, names))),
         "wait" => wait(cx, entry, names).map(Work::Wait),
         "action" => {
             let action = cx.named(entry, "an action");
@@ -74,9 +79,16 @@ pub(super) fn compile(
 }
 
 /// What a built-in runner carries out, of a step or of an action.
-pub(super) fn order(cx: &mut Context<'_>, entry: &Entry, fields: &Fields<'_>, names: Names<'_>) -> Template {
+pub(super) fn order(
+    cx: &mut Context<'_>,
+    entry: &Entry,
+    fields: &Fields<'_>,
+    connections: &Connections,
+    names: Names<'_>,
+) -> Template {
     match entry.key.as_str() {
         http::WORK => http::compile(cx, entry, names),
+        sql::WORK => sql::compile(cx, entry, connections, names),
         _ => process::compile(cx, entry, fields, names),
     }
 }
@@ -92,9 +104,9 @@ pub(super) fn runner(fields: &Fields<'_>, work: &Work) -> Requirement {
 
 /// Which workers can do what one of their runners does.
 pub(super) fn built_in(fields: &Fields<'_>) -> Requirement {
-    match fields.get(http::WORK) {
-        Some(_) => Requirement::io(),
-        None => Requirement::process(),
+    match [http::WORK, sql::WORK].iter().any(|work| fields.get(work).is_some()) {
+        true => Requirement::io(),
+        false => Requirement::process(),
     }
 }
 
@@ -135,6 +147,7 @@ fn step_kind(kind: &str) -> &'static str {
         "run" => "a `run` step",
         "shell" => "a `shell` step",
         http::WORK => "an `http` step",
+        sql::WORK => "an `sql` step",
         "action" => "an `action` step",
         "flow" => "a `flow` step",
         _ => "a `wait` step",

@@ -29,7 +29,7 @@ pub(super) fn plain_or_secret(cx: &mut Context<'_>, entry: &Entry, names: Names<
 }
 
 /// `{ secret: "env:TOKEN" }`: a reference, which only the worker that needs it follows.
-fn secret(cx: &mut Context<'_>, node: &Node) -> Json {
+pub(in crate::compile) fn secret(cx: &mut Context<'_>, node: &Node) -> Json {
     let Some(fields) = cx.fields(node, "secret", "a secret", &["secret"], &[]) else { return Json::Null };
     let Some(entry) = cx.required(&fields, "secret") else { return Json::Null };
     let Some(text) = cx.text(&entry.node, "secret") else { return Json::Null };
