@@ -47,7 +47,7 @@ impl Open {
         let failed = |error| Failure::store(&error, path);
         let snapshot = SqliteStore::open_reader(path).and_then(|mut reader| reader.load()).map_err(failed)?;
         let snapshot = snapshot.snapshot;
-        let is_wanted = |row: &&NodeRow| wanted.as_ref().is_none_or(|name| name_of(row) == Some(name));
+        let is_wanted = |row: &&NodeRow| wanted.as_ref().is_none_or(|name| row.body.name() == Some(name));
         let found = open_ones(&snapshot).filter(|(_, row)| is_wanted(row)).last();
         let found = found.and_then(|(id, row)| Open::of(&snapshot, id, row));
         found.ok_or_else(|| nothing(wanted.as_ref(), path))
@@ -56,12 +56,7 @@ impl Open {
     /// As rows tell it: a root and everything below it, open or not.
     pub fn seen(declared: &[DeclaredRow], rows: &[NodeRow]) -> Option<Open> {
         let root = rows.first()?;
-        let id = match &root.body {
-            Body::Run(body) => body.id?,
-            Body::Job(body) => body.id,
-            Body::Step(_) => return None,
-        };
-        let mut open = Open::made_of(declared, id, root)?;
+        let mut open = Open::made_of(declared, root.body.id()?, root)?;
         open.view.take_in(rows);
         Some(open)
     }
@@ -105,19 +100,8 @@ impl Open {
 
 /// What was submitted and has not ended, oldest first.
 pub fn open_ones(snapshot: &Snapshot) -> impl Iterator<Item = (RunId, &NodeRow)> {
-    snapshot.nodes.iter().filter(|row| !row.life.state.is_end()).filter_map(|row| match &row.body {
-        Body::Run(body) => Some((body.id?, row)),
-        Body::Job(body) => Some((body.id, row)),
-        Body::Step(_) => None,
-    })
-}
-
-fn name_of(row: &NodeRow) -> Option<&Name> {
-    match &row.body {
-        Body::Run(body) => Some(&body.flow),
-        Body::Job(body) => Some(&body.action),
-        Body::Step(_) => None,
-    }
+    let open = snapshot.nodes.iter().filter(|row| !row.life.state.is_end());
+    open.filter_map(|row| Some((row.body.id()?, row)))
 }
 
 fn nothing(wanted: Option<&Name>, store: &Path) -> Failure {

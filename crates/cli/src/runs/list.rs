@@ -1,6 +1,6 @@
 //! `tidegate runs list`: one line each, newest first.
 
-use super::{identity, open, tags};
+use super::{identity, open};
 use crate::args::{self, Output};
 use crate::failure::{Exit, Failure};
 use crate::line::{Line, Tone};
@@ -57,7 +57,7 @@ pub fn list(options: &args::RunsList) -> Result<Exit, Failure> {
 pub(super) fn described(row: &NodeRow) -> Json {
     let time = |at: tidegate_core::time::Moment| at.timestamp().to_string();
     let tags: Map<String, Json> =
-        tags(row).iter().map(|(tag, value)| (tag.to_string(), json!(value.as_str()))).collect();
+        row.body.tags().iter().map(|(tag, value)| (tag.to_string(), json!(value.as_str()))).collect();
     let (id, name) = identity(row).unzip();
     json!({
         "id": id.map(|id| id.to_string()),

@@ -7,7 +7,7 @@ use crate::args::{self, RunsCommand};
 use crate::failure::{Exit, Failure};
 use std::path::Path;
 use tidegate_core::ids::{Name, RunId};
-use tidegate_core::protocol::{Body, NodeRow};
+use tidegate_core::protocol::NodeRow;
 use tidegate_store::{SqliteReader, SqliteStore};
 
 pub fn runs(options: &args::Runs) -> Result<Exit, Failure> {
@@ -26,17 +26,5 @@ fn open(store: &args::StoreFile) -> Result<(SqliteReader, &Path), Failure> {
 
 /// The id that users know, and the flow or action.
 fn identity(row: &NodeRow) -> Option<(RunId, &Name)> {
-    match &row.body {
-        Body::Run(body) => Some((body.id?, &body.flow)),
-        Body::Job(body) => Some((body.id, &body.action)),
-        Body::Step(_) => None,
-    }
-}
-
-fn tags(row: &NodeRow) -> &[(Name, Name)] {
-    match &row.body {
-        Body::Run(body) => &body.tags,
-        Body::Job(body) => &body.tags,
-        Body::Step(_) => &[],
-    }
+    Some((row.body.id()?, row.body.name()?))
 }

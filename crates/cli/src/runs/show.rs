@@ -85,7 +85,7 @@ fn print_text(row: &NodeRow, open: &Open, output: &Json) -> Result<(), Failure> 
     print("")?;
     let zone = TimeZone::system();
     print(format!("submitted  {}", date(row.accepted, &zone)))?;
-    for (tag, value) in super::tags(row) {
+    for (tag, value) in row.body.tags() {
         print(format!("tag        {tag}={value}"))?;
     }
     if let Some(error) = &row.life.error {

@@ -114,6 +114,34 @@ pub enum Body {
     Step(StepBody),
 }
 
+impl Body {
+    /// As users know it. Steps and the runs of sub-flows have no id of their own.
+    pub fn id(&self) -> Option<RunId> {
+        match self {
+            Body::Job(job) => Some(job.id),
+            Body::Run(run) => run.id,
+            Body::Step(_) => None,
+        }
+    }
+
+    /// The action of a job, the flow of a run.
+    pub fn name(&self) -> Option<&Name> {
+        match self {
+            Body::Job(job) => Some(&job.action),
+            Body::Run(run) => Some(&run.flow),
+            Body::Step(_) => None,
+        }
+    }
+
+    pub fn tags(&self) -> &[(Name, Name)] {
+        match self {
+            Body::Job(job) => &job.tags,
+            Body::Run(run) => &run.tags,
+            Body::Step(_) => &[],
+        }
+    }
+}
+
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct JobBody {
     pub id: RunId,

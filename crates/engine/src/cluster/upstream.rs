@@ -1,7 +1,7 @@
 //! The way from a server that follows to the one that leads.
 
 use super::connection::{Incoming, OUTSTANDING, PING_EVERY, weight, write_all};
-use crate::shell::{Delivery, Engine, EngineError, ReplyTo, is_urgent};
+use crate::shell::{ANSWER_WITHIN, Delivery, Engine, EngineError, ReplyTo, is_urgent};
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::ops::ControlFlow;
@@ -19,8 +19,6 @@ const FEW: usize = 1_024;
 /// A number that no answer is expected under.
 const UNEXPECTED: u64 = 0;
 
-/// How long callers are only told to ask again.
-const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 /// How long a connection may take to be made.
 const PATIENCE: Duration = Duration::from_secs(2);
 

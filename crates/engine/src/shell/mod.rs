@@ -26,6 +26,7 @@ pub use upkeep::Retention;
 use crate::reader::Reader;
 pub(crate) use errands::is_urgent;
 use letters::Newcomer;
+pub(crate) use patience::ANSWER_WITHIN;
 pub(crate) use request::ReplyTo;
 use request::{Errand, Request};
 use std::sync::Arc;

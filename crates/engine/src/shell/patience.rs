@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use tidegate_store::StoreError;
 
 /// Longer than any commit takes that ends well, and than it takes to find out who leads.
-const ANSWER_WITHIN: Duration = Duration::from_secs(5);
+pub(crate) const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 
 /// Since when the store has been asked in vain.
 #[derive(Default)]

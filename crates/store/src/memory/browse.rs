@@ -3,8 +3,8 @@
 use super::tables::{Tables, Task};
 use crate::contract::Wanted;
 use std::collections::BTreeMap;
-use tidegate_core::ids::{Name, NodeId};
-use tidegate_core::protocol::{Body, NodeRow};
+use tidegate_core::ids::NodeId;
+use tidegate_core::protocol::NodeRow;
 use tidegate_core::state::State;
 
 impl Tables {
@@ -13,7 +13,7 @@ impl Tables {
         let is_wanted = |task: &&Task| {
             task.row.parent.is_none()
                 && wanted.state.is_none_or(|state| state == task.row.life.state)
-                && wanted.name.as_ref().is_none_or(|name| name_of(&task.row) == Some(name))
+                && wanted.name.as_ref().is_none_or(|name| task.row.body.name() == Some(name))
         };
         let tasks = self.tasks.range(..before).rev().map(|(_, task)| task);
         tasks.filter(is_wanted).take(most as usize).map(without_payload).collect()
@@ -43,12 +43,4 @@ impl Tables {
 
 fn without_payload(task: &Task) -> NodeRow {
     NodeRow { payload: None, ..task.row.clone() }
-}
-
-fn name_of(row: &NodeRow) -> Option<&Name> {
-    match &row.body {
-        Body::Run(body) => Some(&body.flow),
-        Body::Job(body) => Some(&body.action),
-        Body::Step(_) => None,
-    }
 }

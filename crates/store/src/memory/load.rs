@@ -61,7 +61,7 @@ impl Tables {
             identity::found(node, &task.row.body)
         };
         match sought {
-            Sought::Id(id) => newest(&|body| identity::id(body) == Some(*id)),
+            Sought::Id(id) => newest(&|body| body.id() == Some(*id)),
             Sought::Key(key) => {
                 newest(&|body| identity::idempotency(body).is_some_and(|known| known.key == *key))
             }

@@ -83,7 +83,7 @@ fn identity_of<'a>(rows: &'a [NewTask<'a>]) -> Batch<'a, NewTask<'a>> {
         .word(|(task, _)| Some(words::of_body(&task.row.body).0))
         .word(|(task, _)| words::of_body(&task.row.body).1)
         .number(|(task, _)| words::of_body(&task.row.body).2.map(u64::from))
-        .id(|(task, _)| identity::id(&task.row.body).map(|id| id.0))
+        .id(|(task, _)| task.row.body.id().map(|id| id.0))
         .word(move |task| key(task).map(|key| key.key.as_str()))
         .number(move |task| key(task).map(|key| key.content))
         .json(|(task, _)| tags(&task.row.body))

@@ -143,7 +143,7 @@ impl Tables<'_> {
                 kind,
                 name,
                 step,
-                identity::id(&row.body).map(|id| id.to_string()),
+                row.body.id().map(|id| id.to_string()),
                 Word(life.state),
                 row.priority,
                 signed(row.root),
