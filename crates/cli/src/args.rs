@@ -164,6 +164,12 @@ pub enum RunsCommand {
     List(RunsList),
     /// Show one with its steps.
     Show(RunsShow),
+    /// Print what the processes of one wrote.
+    ///
+    /// Lines are kept beside the store, up to 64 MiB a run, while `tidegate run` works on it.
+    Logs(RunsDiary),
+    /// Print what happened in one, event by event.
+    Events(RunsDiary),
 }
 
 #[derive(Args, Debug)]
@@ -190,6 +196,21 @@ pub struct RunsShow {
     /// The run; the beginning of its id is enough. The newest unless told otherwise.
     pub id: Option<String>,
     /// How to print it.
+    #[arg(short, long, value_enum, default_value_t = Output::Text)]
+    pub output: Output,
+    #[command(flatten)]
+    pub store: StoreFile,
+}
+
+#[derive(Args, Debug)]
+pub struct RunsDiary {
+    /// A run, a step of it or an item: `run_…`, `run_…/step`, `run_…/step#3`. The beginning of the run's id is enough; the
+    /// newest run unless told otherwise.
+    pub id: Option<String>,
+    /// Go on until the run ends.
+    #[arg(short, long)]
+    pub follow: bool,
+    /// How to print them; with json, one object a line.
     #[arg(short, long, value_enum, default_value_t = Output::Text)]
     pub output: Output,
     #[command(flatten)]

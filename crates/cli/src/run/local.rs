@@ -2,6 +2,7 @@
 
 use super::backlog::Backlog;
 use crate::args;
+use crate::diary::{Note, Recorder};
 use crate::failure::Failure;
 use std::path::Path;
 use std::sync::Arc;
@@ -17,7 +18,12 @@ pub struct Local {
 
 impl Local {
     /// Opens (or makes) the store at `path` and starts to work.
-    pub async fn open(path: &Path, options: &args::Run, backlog: Arc<Backlog>) -> Result<Local, Failure> {
+    pub async fn open(
+        path: &Path,
+        options: &args::Run,
+        backlog: Arc<Backlog>,
+        recorder: Recorder,
+    ) -> Result<Local, Failure> {
         let unusable = |error: std::io::Error| {
             Failure::new("store", format!("the store's directory cannot be made: {error}")).at(path.display())
         };
@@ -34,7 +40,10 @@ impl Local {
         let tide = Tidegate::open(&format!("sqlite:{text}")).await.map_err(failed)?;
         let reader = SqliteStore::open_reader(path).map_err(|error| failed(error.into()))?;
         let mut work = tide.work(options.io_slots).processes(guardian);
-        work = work.logs(Arc::new(move |line| backlog.push(line)));
+        work = work.logs(Arc::new(move |line| {
+            recorder.note(line.run, Note::from(line.clone()));
+            backlog.push(line);
+        }));
         if let Some(slots) = options.slots {
             work = work.process_slots(slots);
         }

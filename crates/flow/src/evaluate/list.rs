@@ -52,7 +52,10 @@ pub fn list_place(flow: &Flow, step: usize) -> Option<ListPlace> {
 impl ListPlace {
     /// The list that stands there in `text`. Nothing if there is none: why not, the template says.
     pub fn read(&self, text: &Payload) -> Option<Evaluation> {
-        let list = self.path.iter().try_fold(serde_json::from_slice(text.bytes()).ok()?, field)?;
+        let list = self
+            .path
+            .iter()
+            .try_fold(serde_json::from_slice(text.bytes()).ok()?, |object, name| field(object, name))?;
         Some(match count(list)? {
             count if count > MAX_ITEMS => Evaluation::Failed { error: too_many(count as usize) },
             count => Evaluation::List { items: Payload::new(list.get()), count },
@@ -60,10 +63,10 @@ impl ListPlace {
     }
 }
 
-fn field<'a>(object: &'a RawValue, name: &String) -> Option<&'a RawValue> {
+fn field<'a>(object: &'a RawValue, name: &str) -> Option<&'a RawValue> {
     let mut fields: HashMap<std::borrow::Cow<'a, str>, &'a RawValue> =
         serde_json::from_str(object.get()).ok()?;
-    fields.remove(name.as_str())
+    fields.remove(name)
 }
 
 /// How many items a list has, if it is one and each of them can be read.
