@@ -8,6 +8,7 @@
 mod bench;
 mod chaos;
 mod coverage;
+mod fuzz;
 mod lcov;
 mod need;
 mod process;
@@ -34,6 +35,8 @@ enum Chore {
     Bench(bench::Options),
     /// Kill programs under load, over and over, and judge what became of their jobs.
     Chaos(chaos::Options),
+    /// Feed the language with what nobody would write.
+    Fuzz(fuzz::Options),
 }
 
 fn main() -> ExitCode {
@@ -44,6 +47,7 @@ fn main() -> ExitCode {
         Chore::Services(options) => services::run(&options),
         Chore::Bench(options) => bench::run(&options),
         Chore::Chaos(options) => chaos::run(&options),
+        Chore::Fuzz(options) => fuzz::run(&options),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -23,6 +23,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("observer", &[]),
     ("bench", &["core", "store", "engine", "worker", "tidegate", "observer", "sim"]),
     ("bench-peers/graphile", &[]),
+    ("fuzz", &["core", "flow"]),
     ("xtask", &["core", "flow", "store", "wire", "engine", "worker", "server", "tidegate", "cli", "sim"]),
 ];
 
