@@ -43,9 +43,9 @@ impl Diagnostics {
         self.sources.iter().find(|source| source.name == file)?.pack.as_deref()
     }
 
-    /// Only what is wrong with files that are wanted, by their places in the list.
-    pub fn only(mut self, wanted: impl Fn(usize) -> bool) -> Diagnostics {
-        self.list.retain(|diagnostic| wanted(diagnostic.file));
+    /// Only what is wanted of it.
+    pub fn only(mut self, wanted: impl Fn(&Diagnostic) -> bool) -> Diagnostics {
+        self.list.retain(wanted);
         self
     }
 

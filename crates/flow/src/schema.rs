@@ -97,7 +97,7 @@ fn property(field: &Field) -> Json {
 
 fn shape(of: &Shape) -> Json {
     match of {
-        Shape::Any => json!({}),
+        Shape::Any | Shape::Template => json!({}),
         Shape::Text => json!({ "type": "string" }),
         Shape::Plain => json!({ "type": ["string", "number", "boolean"] }),
         Shape::Expression => json!({

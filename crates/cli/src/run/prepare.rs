@@ -2,11 +2,11 @@
 
 use crate::args;
 use crate::failure::{Exit, Failure};
-use crate::files::Source;
+use crate::files::{Set, Source, name_of};
 use serde_json::{Map, Value as Json};
 use std::path::Path;
 use tidegate_core::ids::Name;
-use tidegate_core::model::{Action, Flow, Input};
+use tidegate_core::model::{Action, Flow, Input, Origin};
 use tidegate_flow::Document;
 use tidegate_flow::submit::{Refused, check_inputs, inputs_from_text, submission};
 
@@ -67,11 +67,11 @@ impl Prepared {
 }
 
 pub fn document(file: &Path) -> Result<Document, Failure> {
-    let beside = Source::beside(file)?;
-    Ok(Source::read(file)?.parse(beside.as_ref())?)
+    Ok(Set::read(file)?.parse()?)
 }
 
-/// The flow or action of a file that is meant: the first flow, or the only action, unless one is named.
+/// The flow or action that is meant: the first flow of the file, or its only action, unless one is named, which may also
+/// be one of a pack.
 pub fn choose(document: &Document, file: &Path, options: &args::Run) -> Result<Chosen, Failure> {
     let Document { flows, actions, .. } = document;
     let flow_names: Vec<&str> = flows.iter().map(|flow| flow.name.as_str()).collect();
@@ -79,11 +79,15 @@ pub fn choose(document: &Document, file: &Path, options: &args::Run) -> Result<C
     let flow = |at: usize| Chosen::Flow(flows[at].clone());
     let action = |at: usize| Chosen::Action(actions[at].clone());
     let at = |names: &[&str], wanted: &String| names.iter().position(|name| name == wanted);
+    let here = name_of(file);
+    let of_file = |origin: &Origin| origin.file.as_ref().is_some_and(|name| name.as_str() == here);
+    let first = flows.iter().position(|flow| flow.file.as_str() == here);
+    let mut own = (0..actions.len()).filter(|at| of_file(&actions[*at].policy.origin));
+    let only = own.next().filter(|_| own.next().is_none());
     let chosen = match (&options.flow, &options.action) {
         (Some(wanted), _) => at(&flow_names, wanted).map(flow),
         (None, Some(wanted)) => at(&action_names, wanted).map(action),
-        (None, None) if !flows.is_empty() => Some(flow(0)),
-        (None, None) => (actions.len() == 1).then(|| action(0)),
+        (None, None) => first.map(flow).or(only.map(action)),
     };
     chosen.ok_or_else(|| {
         let (code, sentence, names) = match (&options.flow, &options.action) {

@@ -115,9 +115,10 @@ impl Context<'_> {
 
     /// A number of a field, between those that the field allows.
     pub fn count_of(&mut self, fields: &Fields<'_>, field: &str) -> Option<u32> {
-        let range = fields.place.field(field).and_then(Field::range)?;
+        let range = fields.place.field(field).and_then(Field::range);
+        debug_assert!(range.is_some(), "{field} of {} is no number", fields.place.phrase);
         let entry = fields.get(field)?;
-        self.count(&entry.node, field, range)
+        self.count(&entry.node, field, range?)
     }
 
     pub fn count(&mut self, node: &Node, field: &str, range: RangeInclusive<u32>) -> Option<u32> {

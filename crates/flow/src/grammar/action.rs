@@ -34,7 +34,7 @@ pub static ACTION: Place = Place {
             .default("what `limits` say"),
         Field::new(
             "key",
-            Shape::Any,
+            Shape::Template,
             "A template over `inputs`: the limits of the action count for each of its values apart.",
         )
         .default("all count together"),

@@ -34,7 +34,7 @@ pub static FLOW: Place = Place {
             .default("no limit of its own"),
         Field::new(
             "key",
-            Shape::Any,
+            Shape::Template,
             "A template over `inputs`: `concurrency` counts for each of its values apart.",
         )
         .default("all runs count together"),
@@ -53,7 +53,7 @@ pub static FLOW: Place = Place {
             .required(),
         Field::new(
             "outputs",
-            Shape::Map(Keys::Free, &Shape::Any),
+            Shape::Map(Keys::Free, &Shape::Template),
             "What a run gives back when it has succeeded; templates may use everything.",
         )
         .default("nothing"),
@@ -115,7 +115,7 @@ pub static STEP: Place = Place {
             .default("`false`: skipped unless all of them succeeded"),
         Field::new(
             "with_items",
-            Shape::Either(&[Shape::Expression, Shape::List(0, &Shape::Any)]),
+            Shape::Either(&[Shape::Expression, Shape::List(0, &Shape::Template)]),
             "Do it once for each item of a list.",
         )
         .only_with(CARRIED_OUT),
@@ -133,7 +133,7 @@ pub static STEP: Place = Place {
         Field::new("cwd", Shape::Plain, "The directory of the program.")
             .default("that of the worker")
             .only_with(PROCESSES),
-        Field::new("inputs", Shape::Map(Keys::Free, &Shape::Any), "What the action or flow is given.")
+        Field::new("inputs", Shape::Map(Keys::Free, &Shape::Template), "What the action or flow is given.")
             .default("none")
             .only_with(&["action", "flow"]),
         Field::new("pools", DEMANDS, "Units of pools that every attempt holds while it runs.")

@@ -33,7 +33,7 @@ pub(crate) static DURATION: Form = Form {
 };
 
 pub(crate) static WAIT: Form = Form {
-    phrase: "a duration or a time",
+    phrase: "a duration, a time or a template",
     example: "2030-01-31T08:00:00Z",
     pattern: r"(\{\{|\{%|^([0-9]+(d|h|m|s|ms))+$|^[+-]?[0-9]{4,6}-?[0-9]{2}-?[0-9]{2}[Tt ])",
     number: true,

@@ -64,8 +64,10 @@ pub struct Field {
 /// What a value looks like.
 #[derive(Debug)]
 pub enum Shape {
-    /// Any value; texts inside may be templates.
+    /// Any value as it stands.
     Any,
+    /// Any value; texts inside may be templates.
+    Template,
     /// Text as it stands.
     Text,
     /// A single value that becomes text, and may be a template.

@@ -5,7 +5,7 @@ use super::{Field, Keys, Place, SECRET_REFERENCE, SIZE, STATUS, Shape, words};
 
 const PLAIN_OR_SECRET: Shape = Shape::Either(&[Shape::Plain, Shape::Object(&SECRET)]);
 const PAIRS: Shape = Shape::Map(Keys::Free, &PLAIN_OR_SECRET);
-const PARAMS: Shape = Shape::Either(&[Shape::Expression, Shape::List(0, &Shape::Any)]);
+const PARAMS: Shape = Shape::Either(&[Shape::Expression, Shape::List(0, &Shape::Template)]);
 const MOST_REDIRECTS: u32 = 20;
 
 pub static HTTP: Place = Place {
@@ -19,7 +19,7 @@ pub static HTTP: Place = Place {
         Field::new("query", PAIRS, "Names and values that follow the `?` of the address."),
         Field::new("headers", PAIRS, "Headers, by name."),
         Field::new("auth", Shape::Object(&AUTH), "Who asks."),
-        Field::new("json", Shape::Any, "Sent as JSON."),
+        Field::new("json", Shape::Template, "Sent as JSON."),
         Field::new("form", PAIRS, "Names and values, sent as a form."),
         Field::new("body", Shape::Plain, "Sent as text."),
         Field::new("redirects", Shape::Count(0, MOST_REDIRECTS), "How many redirections are followed.")

@@ -99,17 +99,27 @@ impl Test {
     }
 }
 
+/// Compares a text with the one in `snapshots`.
+pub fn golden_as_it_is(name: &str, text: &str) {
+    settings().bind(|| insta::assert_snapshot!(name, text));
+}
+
 /// Compares a text with the one in `snapshots`, without what differs every time: ids, times of day, durations,
 /// numbers of processes.
 pub fn golden(name: &str, text: &str) {
-    let mut settings = insta::Settings::clone_current();
-    settings.set_omit_expression(true);
-    settings.set_prepend_module_to_snapshot(false);
-    settings.set_snapshot_path("../snapshots");
+    let mut settings = settings();
     settings.add_filter(r"run_[0-9a-z]{26}", "run_ID");
     settings.add_filter(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", "DATE");
     settings.add_filter(r"\d\d:\d\d:\d\d\.\d", "TIME");
     settings.add_filter(r" *\b(\d+m )?(\d+s )?\d+(\.\d+)?(ms|s)\b", " SPAN");
     settings.add_filter(r"process \d+", "process PID");
     settings.bind(|| insta::assert_snapshot!(name, text));
+}
+
+fn settings() -> insta::Settings {
+    let mut settings = insta::Settings::clone_current();
+    settings.set_omit_expression(true);
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_snapshot_path("../snapshots");
+    settings
 }
