@@ -65,10 +65,10 @@ pub struct Run {
     /// Submit nothing, and finish the newest run that was left open: of this store, or of the flow or action in FILE.
     #[arg(long, conflicts_with_all = ["input", "inputs", "tag", "priority"])]
     pub resume: bool,
-    /// Which flow of the file; the first unless told otherwise.
+    /// Which flow of the file or a pack; the first of the file unless told otherwise.
     #[arg(long, value_name = "NAME", requires = "file")]
     pub flow: Option<String>,
-    /// An action of the file, by itself; the only one, if there is no flow.
+    /// An action of the file or a pack, by itself; the only one of the file, if there is no flow.
     #[arg(long, value_name = "NAME", requires = "file", conflicts_with = "flow")]
     pub action: Option<String>,
     /// An input; may be given many times.

@@ -82,12 +82,11 @@ pub fn choose(document: &Document, file: &Path, options: &args::Run) -> Result<C
     let here = name_of(file);
     let of_file = |origin: &Origin| origin.file.as_ref().is_some_and(|name| name.as_str() == here);
     let first = flows.iter().position(|flow| flow.file.as_str() == here);
-    let mut own = (0..actions.len()).filter(|at| of_file(&actions[*at].policy.origin));
-    let only = own.next().filter(|_| own.next().is_none());
+    let own: Vec<usize> = (0..actions.len()).filter(|at| of_file(&actions[*at].policy.origin)).collect();
     let chosen = match (&options.flow, &options.action) {
         (Some(wanted), _) => at(&flow_names, wanted).map(flow),
         (None, Some(wanted)) => at(&action_names, wanted).map(action),
-        (None, None) => first.map(flow).or(only.map(action)),
+        (None, None) => first.map(flow).or_else(|| (own.len() == 1).then(|| action(own[0]))),
     };
     chosen.ok_or_else(|| {
         let (code, sentence, names) = match (&options.flow, &options.action) {
@@ -95,17 +94,19 @@ pub fn choose(document: &Document, file: &Path, options: &args::Run) -> Result<C
             (None, Some(name)) => {
                 ("no-action", format!("there is no action `{name}` in this file"), action_names)
             }
-            (None, None) if actions.is_empty() => {
+            (None, None) if own.is_empty() => {
                 ("no-flow", "there is no flow and no action in this file".to_owned(), flow_names)
             }
             (None, None) => (
                 "which-action",
                 "there is no flow in this file, and more than one action: name it with --action".to_owned(),
-                action_names,
+                own.iter().map(|at| action_names[*at]).collect(),
             ),
         };
         let failure = Failure::new(code, sentence).at(file.display()).exit(Exit::Invalid);
-        if names.is_empty() { failure } else { failure.help(format!("it has {}", names.join(", "))) }
+        let is_named = options.flow.is_some() || options.action.is_some();
+        let whose = if is_named || !own.is_empty() { "it has" } else { "packs have" };
+        if names.is_empty() { failure } else { failure.help(format!("{whose} {}", names.join(", "))) }
     })
 }
 

@@ -56,6 +56,17 @@ fn what_is_wrong_with_a_pack_is_said_once_and_where_it_stands() {
 }
 
 #[test]
+fn a_file_that_only_has_packs_beside_it_runs_nothing_by_itself() {
+    let test = test().args(["run", "tidegate.yaml"]).status(2);
+    golden("packs-nothing-of-its-own", &test.run().stderr);
+    let test = test.file("one.yaml", "action: one\nrun: [echo, one]\n").args(["run", "one.yaml"]);
+    assert!(
+        test.run().stdout.contains("stdout     one\n"),
+        "the only action of the file, whatever packs have"
+    );
+}
+
+#[test]
 fn a_pack_whose_name_cannot_be_part_of_names_is_refused() {
     let test = test().file("packs/two words/a.yaml", CHARGE).args(["check", "main.yaml"]).status(2);
     golden("packs-bad-name", &test.run().stderr);
