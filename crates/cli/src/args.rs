@@ -39,6 +39,13 @@ pub enum Command {
     Runs(Runs),
     /// Say everything that is wrong with files.
     Check(Check),
+    /// Show what a flow would do: its steps, what each waits for, and the limits it meets.
+    Plan(Plan),
+    /// Print a JSON Schema of the files, for editors.
+    ///
+    /// With `tidegate schema > tidegate.schema.json`, a first line `# yaml-language-server: $schema=tidegate.schema.json`
+    /// makes most editors explain fields, complete them and underline mistakes.
+    Schema,
     /// Explain what a run, a step or an item waits for; without an id, list all that waits.
     Why(Why),
     /// Delete what ended long ago.
@@ -52,16 +59,16 @@ pub enum Command {
 
 #[derive(Args, Debug)]
 pub struct Run {
-    /// The file; limits and pools are also read from a tidegate.yaml beside it.
+    /// The file; limits and pools are also read from a tidegate.yaml beside it, flows and actions from packs/NAME/*.yaml.
     #[arg(required_unless_present = "resume")]
     pub file: Option<PathBuf>,
     /// Submit nothing, and finish the newest run that was left open: of this store, or of the flow or action in FILE.
     #[arg(long, conflicts_with_all = ["input", "inputs", "tag", "priority"])]
     pub resume: bool,
-    /// Which flow of the file; the first unless told otherwise.
+    /// Which flow of the file or a pack; the first of the file unless told otherwise.
     #[arg(long, value_name = "NAME", requires = "file")]
     pub flow: Option<String>,
-    /// An action of the file, by itself; the only one, if there is no flow.
+    /// An action of the file or a pack, by itself; the only one of the file, if there is no flow.
     #[arg(long, value_name = "NAME", requires = "file", conflicts_with = "flow")]
     pub action: Option<String>,
     /// An input; may be given many times.
@@ -150,6 +157,24 @@ pub struct Check {
     /// Files, or directories with .yaml files; each is read as `run` would read it.
     #[arg(required = true, value_name = "FILE|DIR")]
     pub paths: Vec<PathBuf>,
+    /// How to print what is wrong; with json, one object a line: file, line, column, code, message, help.
+    #[arg(short, long, value_enum, default_value_t = Output::Text)]
+    pub output: Output,
+}
+
+#[derive(Args, Debug)]
+pub struct Plan {
+    /// The file, read as `run` would read it.
+    pub file: PathBuf,
+    /// Which flow; the first of the file unless told otherwise.
+    #[arg(long, value_name = "NAME")]
+    pub flow: Option<String>,
+    /// An input, for tags and keys that depend on it; may be given many times.
+    #[arg(short, long = "input", value_name = "NAME=VALUE", value_parser = pair)]
+    pub input: Vec<(String, String)>,
+    /// How to print it.
+    #[arg(short, long, value_enum, default_value_t = Output::Text)]
+    pub output: Output,
 }
 
 #[derive(Args, Debug)]

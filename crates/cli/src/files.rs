@@ -1,4 +1,4 @@
-//! Reading flows: a file, and the limits and pools that stand beside it.
+//! Reading flows: a file, and what is read with it: limits that stand beside it, and packs.
 
 use crate::failure::{Exit, Failure};
 use std::fs::{File, FileType};
@@ -8,44 +8,125 @@ use std::path::{Path, PathBuf};
 use tidegate_flow::{Diagnostics, Document, Elsewhere, MAX_BYTES};
 
 /// Limits and pools of all flows in its directory.
-pub const SHARED: &str = "tidegate.yaml";
+const SHARED: &str = "tidegate.yaml";
+/// Beside it: a directory with a directory for each pack.
+const PACKS: &str = "packs";
 
 /// A file as the parser wants it.
 pub struct Source {
+    pub path: PathBuf,
     pub name: String,
     pub bytes: Vec<u8>,
+    /// The pack it is part of.
+    pack: Option<String>,
 }
 
 impl Source {
     pub fn read(path: &Path) -> Result<Source, Failure> {
+        Source::of_pack(path, None)
+    }
+
+    fn of_pack(path: &Path, pack: Option<String>) -> Result<Source, Failure> {
         let bytes = read_bounded(path)?;
-        let name = path.strip_prefix(".").unwrap_or(path).display().to_string();
-        Ok(Source { name, bytes })
+        Ok(Source { path: path.to_owned(), name: name_of(path), bytes, pack })
     }
 
-    /// What stands beside a file, if there is anything.
-    pub fn beside(path: &Path) -> Result<Option<Source>, Failure> {
-        let shared = path.with_file_name(SHARED);
-        if shared == path || !shared.is_file() {
-            return Ok(None);
+    fn part(&self) -> tidegate_flow::File<'_> {
+        tidegate_flow::File { name: &self.name, bytes: &self.bytes, pack: self.pack.as_deref() }
+    }
+}
+
+/// What messages call a file.
+pub fn name_of(path: &Path) -> String {
+    path.strip_prefix(".").unwrap_or(path).display().to_string()
+}
+
+/// A file and all that is read with it. It comes last, or in its place in its pack, so that what two files declare is
+/// always wrong in the same one of them.
+pub struct Set {
+    pub sources: Vec<Source>,
+    /// Which of them was asked for.
+    pub main: usize,
+}
+
+impl Set {
+    pub fn read(path: &Path) -> Result<Set, Failure> {
+        let (home, pack) = home(path);
+        let shared = home.join(SHARED);
+        let is_shared = pack.is_none() && path.file_name().is_some_and(|name| name == SHARED);
+        let mut sources = Vec::new();
+        if !is_shared && shared.is_file() {
+            sources.push(Source::read(&shared)?);
         }
-        Source::read(&shared).map(Some)
+        let mut main = None;
+        for (of, part) in parts(&home.join(PACKS))? {
+            let is_main = pack.as_ref() == Some(&of) && part.file_name() == path.file_name();
+            main = main.or(is_main.then_some(sources.len()));
+            sources.push(Source::of_pack(if is_main { path } else { &part }, Some(of))?);
+        }
+        if main.is_none() {
+            sources.push(Source::of_pack(path, pack)?);
+        }
+        Ok(Set { main: main.unwrap_or(sources.len() - 1), sources })
     }
 
-    /// Reads it together with what stands beside it. A pool that neither declares is an error.
-    pub fn parse(&self, beside: Option<&Source>) -> Result<Document, Diagnostics> {
-        let files: Vec<(&str, &[u8])> = std::iter::once(self).chain(beside).map(Source::parts).collect();
-        tidegate_flow::parse_with(&files, Elsewhere::Nothing)
+    /// Reads all of it; there is nothing besides.
+    pub fn parse(&self) -> Result<Document, Diagnostics> {
+        let parts: Vec<_> = self.sources.iter().map(Source::part).collect();
+        tidegate_flow::parse_files(&parts, Elsewhere::Nothing)
     }
+}
 
-    /// Reads it without knowing what else is declared.
-    pub fn parse_alone(&self) -> Result<Document, Diagnostics> {
-        tidegate_flow::parse_with(&[self.parts()], Elsewhere::Unknown)
+/// Where a file is at home, which is where limits and packs are looked for, and the pack it is part of.
+fn home(path: &Path) -> (PathBuf, Option<String>) {
+    let directory = path.parent().unwrap_or(Path::new(""));
+    // Nobody has to be in the right place to ask: `tidegate check charge.yaml` inside a pack means the pack.
+    let absolute = std::path::absolute(directory.join(".")).unwrap_or_default();
+    let name = |path: Option<&Path>| Some(path?.file_name()?.to_str()?.to_owned());
+    match (name(Some(&absolute)), name(absolute.parent()).as_deref()) {
+        (Some(pack), Some(PACKS)) => {
+            let above = directory.parent().filter(|packs| packs.ends_with(PACKS)).and_then(Path::parent);
+            (above.map_or_else(|| directory.join("../.."), Path::to_owned), Some(pack))
+        }
+        _ => (directory.to_owned(), None),
     }
+}
 
-    fn parts(&self) -> (&str, &[u8]) {
-        (&self.name, &self.bytes)
+/// The files of all packs, with the name of each pack, in the order of their names.
+fn parts(packs: &Path) -> Result<Vec<(String, PathBuf)>, Failure> {
+    let mut found = Vec::new();
+    if !packs.is_dir() {
+        return Ok(found);
     }
+    for pack in visible(packs)?.into_iter().filter(|path| path.is_dir()) {
+        let name = pack.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if !name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_')) {
+            let failure = Failure::new("bad-pack", format!("`{name}` cannot be the name of a pack"));
+            let help = "the names of what it defines start with it: letters, digits, `-` and `_`";
+            return Err(failure.at(pack.display()).exit(Exit::Invalid).help(help));
+        }
+        let files = visible(&pack)?.into_iter().filter(|path| is_yaml(path) && !path.is_dir());
+        found.extend(files.map(|path| (name.clone(), path)));
+    }
+    Ok(found)
+}
+
+/// What a directory holds, sorted, without hidden ones.
+fn visible(directory: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let failed = |error: io::Error| unreadable(directory, &error);
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(directory).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        if !entry.file_name().to_string_lossy().starts_with('.') {
+            found.push(entry.path());
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+fn is_yaml(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml")
 }
 
 /// Everything in a file, unless it is larger than any that is accepted: then hardly more than that is read of it.
@@ -97,18 +178,12 @@ pub fn expand(path: &Path) -> Result<Vec<PathBuf>, Failure> {
     let mut found = Vec::new();
     let mut directories = vec![path.to_owned()];
     while let Some(directory) = directories.pop() {
-        let entries = std::fs::read_dir(&directory).map_err(|error| unreadable(&directory, &error))?;
-        for entry in entries {
-            let entry = entry.map_err(|error| unreadable(&directory, &error))?;
-            if entry.file_name().to_string_lossy().starts_with('.') {
-                continue;
-            }
+        for path in visible(&directory)? {
             // A link to a directory is not followed: it may lead back.
-            let kind = entry.file_type().map_err(|error| unreadable(&entry.path(), &error))?;
-            let path = entry.path();
+            let kind = path.symlink_metadata().map_err(|error| unreadable(&path, &error))?;
             if kind.is_dir() {
                 directories.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml") {
+            } else if is_yaml(&path) {
                 found.push(path);
             }
         }

@@ -1,7 +1,7 @@
 //! The command line. Data goes to stdout, everything else to stderr; exit codes are part of the interface.
 //!
 //! - [`args`]: what can be typed; [`failure`]: what can go wrong, and with which exit code
-//! - [`run`], [`runs`], [`check`], [`why`], [`prune`], [`backup`]: one module a command
+//! - [`run`], [`runs`], [`check`], [`plan`], [`why`], [`prune`], [`backup`]: one module a command
 //! - [`diary`]: what happened and what was written, kept beside the store
 //! - [`files`]: reading flows; [`line`]: styled text; [`out`]: where it goes; [`time`]: clocks and spans as people read them
 
@@ -13,6 +13,7 @@ mod failure;
 mod files;
 mod line;
 mod out;
+mod plan;
 mod prune;
 mod run;
 mod runs;
@@ -56,6 +57,11 @@ fn carry_out(arguments: Arguments) -> Result<Exit, Failure> {
             exit
         }
         Command::Check(options) => check::check(&options, quiet),
+        Command::Plan(options) => plan::plan(&options),
+        Command::Schema => {
+            let schema = format!("{:#}", tidegate_flow::schema());
+            out::print(schema).map(|()| Exit::Success)
+        }
         Command::Runs(options) => runs::runs(&options),
         Command::Why(options) => why::why(&options),
         Command::Prune(options) => prune::prune(&options, quiet),

@@ -14,6 +14,7 @@ mod commands;
 mod core;
 mod crowd;
 mod declared_limits;
+mod demands;
 mod digest;
 mod durable;
 mod ended_ids;
@@ -42,6 +43,7 @@ mod works;
 
 pub use asked::{Asked, Called};
 pub use core::{Core, SLICE};
+pub use demands::{Bound, Demand};
 pub use look::{Lost, Waiting};
 pub use nodes::LoopTally;
 pub use progress::RESIDENT;

@@ -91,7 +91,11 @@ impl Core {
     }
 
     pub(crate) fn step_source(&self, node: NodeId, key: &Option<Name>) -> Option<Source> {
-        let step = self.step_model(node)?;
+        Some(self.attempt_source(self.step_model(node)?, node, key))
+    }
+
+    /// What every attempt of a step is resolved from.
+    pub(crate) fn attempt_source(&self, step: &Step, node: NodeId, key: &Option<Name>) -> Source {
         let window = step.each.as_ref().and_then(|each| each.window).map(|window| (node, window));
         let (mut pools, mut needs) = (step.pools.clone(), step.needs.clone());
         let mut source_key = None;
@@ -109,7 +113,7 @@ impl Core {
             }
             _ => None,
         };
-        Some(Source::Attempt(AttemptSource { action, key: source_key, pools, needs, window }))
+        Source::Attempt(AttemptSource { action, key: source_key, pools, needs, window })
     }
 
     /// What the demands of a job, a plain step or an item that has a record are resolved from.

@@ -38,6 +38,17 @@ impl Diagnostics {
         &self.sources[file]
     }
 
+    /// The pack that a file is part of.
+    pub(crate) fn pack_of(&self, file: &str) -> Option<&str> {
+        self.sources.iter().find(|source| source.name == file)?.pack.as_deref()
+    }
+
+    /// Only what is wanted of it.
+    pub fn only(mut self, wanted: impl Fn(&Diagnostic) -> bool) -> Diagnostics {
+        self.list.retain(wanted);
+        self
+    }
+
     /// Hides a piece of a file wherever that is drawn. Places stay what they are.
     pub(crate) fn conceal(&mut self, file: usize, span: Span) {
         self.sources[file].conceal(span);

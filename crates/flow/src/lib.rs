@@ -2,8 +2,10 @@
 //!
 //! Pure: no files, no clock, no async. Every error of a file is reported at once, with its place.
 //!
-//! - [`parse`], [`parse_many`], [`parse_with`] read files and say everything that is wrong with them;
+//! - [`parse`], [`parse_many`], [`parse_with`], [`parse_files`] read files and say everything that is wrong with them;
 //! - [`Diagnostics`] holds what is wrong, and draws it;
+//! - [`grammar`] is the table of everything that can be written, and where;
+//! - [`schema`] is the same for editors;
 //! - [`submit`] checks the inputs of a new run, and renders its tags and key;
 //! - [`evaluate`] answers the questions the engine asks while a run makes progress.
 //!
@@ -17,16 +19,19 @@ mod compile;
 mod diagnostics;
 mod duration;
 pub mod evaluate;
+pub mod grammar;
 mod problem;
+mod schema;
 mod size;
 mod source;
 pub mod submit;
 mod template;
 mod yaml;
 
-pub use compile::{Document, Elsewhere, parse, parse_many, parse_with};
+pub use compile::{Document, Elsewhere, File, parse, parse_files, parse_many, parse_with};
 pub use diagnostics::{Diagnostic, Diagnostics};
 pub use duration::parse_duration;
 pub use problem::Problem;
+pub use schema::schema;
 pub use source::Span;
 pub use yaml::MAX_BYTES;

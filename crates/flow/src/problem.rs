@@ -1,5 +1,6 @@
 //! Everything that can be wrong with a file: one variant a kind, a sentence, a stable code, and often help.
 
+use crate::grammar;
 use thiserror::Error;
 
 /// A bounded piece of text from the file, for use inside a sentence.
@@ -99,6 +100,12 @@ pub enum Problem {
     BadPattern { pattern: String },
     #[error("{what} `{name}` is declared twice; the first is in {first}")]
     DeclaredTwice { what: &'static str, name: String, first: String },
+
+    // Packs.
+    #[error("pack `{pack}` cannot define `{name}`")]
+    WrongPack { name: String, pack: String },
+    #[error("`{what}` cannot be declared in a pack")]
+    CapacityInPack { what: String },
 
     // Inputs.
     #[error("the default of input `{input}` must be {expected}, not {found}")]
@@ -213,6 +220,8 @@ impl Problem {
             BadZone { .. } => "bad-zone",
             BadPattern { .. } => "bad-pattern",
             DeclaredTwice { .. } => "declared-twice",
+            WrongPack { .. } => "wrong-pack",
+            CapacityInPack { .. } => "capacity-in-pack",
             BadDefault { .. } => "bad-default",
             RequiredWithDefault { .. } => "required-with-default",
             NoSteps => "no-steps",
@@ -290,7 +299,12 @@ impl Problem {
             UnknownInput { input, .. } => {
                 format!("declare it under `inputs:`: `{input}: {{ type: string }}`")
             }
+            NoWork { .. } => format!("give it one of {}", list(grammar::STEP.one_of)),
             InputMissing { input, .. } => format!("give it under `inputs:` of the step: `{input}: …`"),
+            WrongPack { name, pack } => {
+                let name = name.split_once('.').map_or(name.as_str(), |(_, name)| name);
+                format!("what it defines is called `{name}` or `{pack}.{name}`, which means the same")
+            }
             NotAfter { step, other } => format!("add `{other}` to `after` of step `{step}`"),
             _ => return None,
         })
@@ -331,8 +345,10 @@ impl Problem {
                 "write `$1` in the statement (`?` for MySQL and MariaDB), and put the value under `params`"
             }
             NoStatement => "write it like `query: select 1`",
+            CapacityInPack { .. } => {
+                "a pack says what it needs; what there is stands in `tidegate.yaml`, beside the folder `packs`"
+            }
             BadSecret { .. } => "write `env:NAME` or `file:PATH`; workers look it up when they need it",
-            NoWork { .. } => "give it one of `run`, `shell`, `http`, `sql`, `action`, `flow` or `wait`",
             TwoWorks { .. } => "make two steps of it",
             NeedsLoop { .. } => "add `with_items`, or remove the field",
             TemplateSyntax { .. } => "braces that are not a template go between {% raw %} and {% endraw %}",

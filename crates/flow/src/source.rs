@@ -19,19 +19,20 @@ impl Span {
     }
 }
 
-/// One file: its name, its text, and where its lines start.
+/// One file: its name, its text, the pack it is part of, and where its lines start.
 #[derive(Clone, Debug)]
 pub(crate) struct Source {
     pub name: String,
     pub text: String,
+    pub pack: Option<String>,
     lines: Vec<usize>,
 }
 
 impl Source {
-    pub fn new(name: &str, text: String) -> Source {
+    pub fn new(name: &str, text: String, pack: Option<&str>) -> Source {
         let lines =
             std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect::<Vec<_>>();
-        Source { name: name.to_owned(), text, lines }
+        Source { name: name.to_owned(), text, pack: pack.map(str::to_owned), lines }
     }
 
     /// Line and column from 1; the column counts characters.
@@ -88,7 +89,7 @@ mod tests {
 
     #[test]
     fn places_count_lines_and_characters_from_one() {
-        let source = Source::new("a", "ab\nçd\n".to_owned());
+        let source = Source::new("a", "ab\nçd\n".to_owned(), None);
         assert_eq!(source.place(0), (1, 1));
         assert_eq!(source.place(3), (2, 1));
         assert_eq!(source.place(5), (2, 2));
@@ -97,7 +98,7 @@ mod tests {
 
     #[test]
     fn underlines_stay_on_their_line() {
-        let source = Source::new("a", "ab: \n  c: 1\n".to_owned());
+        let source = Source::new("a", "ab: \n  c: 1\n".to_owned(), None);
         assert_eq!(source.underline(Span::new(0, 11)), Span::new(0, 3));
         assert_eq!(source.underline(Span::new(90, 99)), Span::new(12, 12));
         assert_eq!(source.underline(Span::new(1, 1)), Span::new(1, 2), "something must be underlined");

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
-use tidegate_flow::{Diagnostics, Elsewhere, parse_with};
+use tidegate_flow::{Diagnostics, Elsewhere, File, parse_files};
 
 fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/problems")
@@ -17,7 +17,9 @@ fn errors(name: &str, bytes: &[u8]) -> Diagnostics {
         true => Elsewhere::Nothing,
         false => Elsewhere::Unknown,
     };
-    match parse_with(&[(&format!("{name}.yaml"), bytes)], elsewhere) {
+    // Others are parts of this pack.
+    let pack = bytes.starts_with(b"# Part of pack `billing`.").then_some("billing");
+    match parse_files(&[File { name: &format!("{name}.yaml"), bytes, pack }], elsewhere) {
         Ok(_) => panic!("{name} is accepted"),
         Err(errors) => errors,
     }

@@ -2,11 +2,11 @@
 
 use crate::args;
 use crate::failure::{Exit, Failure};
-use crate::files::Source;
+use crate::files::{Set, Source, name_of};
 use serde_json::{Map, Value as Json};
 use std::path::Path;
 use tidegate_core::ids::Name;
-use tidegate_core::model::{Action, Flow, Input};
+use tidegate_core::model::{Action, Flow, Input, Origin};
 use tidegate_flow::Document;
 use tidegate_flow::submit::{Refused, check_inputs, inputs_from_text, submission};
 
@@ -67,11 +67,11 @@ impl Prepared {
 }
 
 pub fn document(file: &Path) -> Result<Document, Failure> {
-    let beside = Source::beside(file)?;
-    Ok(Source::read(file)?.parse(beside.as_ref())?)
+    Ok(Set::read(file)?.parse()?)
 }
 
-/// The flow or action of a file that is meant: the first flow, or the only action, unless one is named.
+/// The flow or action that is meant: the first flow of the file, or its only action, unless one is named, which may also
+/// be one of a pack.
 pub fn choose(document: &Document, file: &Path, options: &args::Run) -> Result<Chosen, Failure> {
     let Document { flows, actions, .. } = document;
     let flow_names: Vec<&str> = flows.iter().map(|flow| flow.name.as_str()).collect();
@@ -79,11 +79,14 @@ pub fn choose(document: &Document, file: &Path, options: &args::Run) -> Result<C
     let flow = |at: usize| Chosen::Flow(flows[at].clone());
     let action = |at: usize| Chosen::Action(actions[at].clone());
     let at = |names: &[&str], wanted: &String| names.iter().position(|name| name == wanted);
+    let here = name_of(file);
+    let of_file = |origin: &Origin| origin.file.as_ref().is_some_and(|name| name.as_str() == here);
+    let first = flows.iter().position(|flow| flow.file.as_str() == here);
+    let own: Vec<usize> = (0..actions.len()).filter(|at| of_file(&actions[*at].policy.origin)).collect();
     let chosen = match (&options.flow, &options.action) {
         (Some(wanted), _) => at(&flow_names, wanted).map(flow),
         (None, Some(wanted)) => at(&action_names, wanted).map(action),
-        (None, None) if !flows.is_empty() => Some(flow(0)),
-        (None, None) => (actions.len() == 1).then(|| action(0)),
+        (None, None) => first.map(flow).or_else(|| (own.len() == 1).then(|| action(own[0]))),
     };
     chosen.ok_or_else(|| {
         let (code, sentence, names) = match (&options.flow, &options.action) {
@@ -91,17 +94,19 @@ pub fn choose(document: &Document, file: &Path, options: &args::Run) -> Result<C
             (None, Some(name)) => {
                 ("no-action", format!("there is no action `{name}` in this file"), action_names)
             }
-            (None, None) if actions.is_empty() => {
+            (None, None) if own.is_empty() => {
                 ("no-flow", "there is no flow and no action in this file".to_owned(), flow_names)
             }
             (None, None) => (
                 "which-action",
                 "there is no flow in this file, and more than one action: name it with --action".to_owned(),
-                action_names,
+                own.iter().map(|at| action_names[*at]).collect(),
             ),
         };
         let failure = Failure::new(code, sentence).at(file.display()).exit(Exit::Invalid);
-        if names.is_empty() { failure } else { failure.help(format!("it has {}", names.join(", "))) }
+        let is_named = options.flow.is_some() || options.action.is_some();
+        let whose = if is_named || !own.is_empty() { "it has" } else { "packs have" };
+        if names.is_empty() { failure } else { failure.help(format!("{whose} {}", names.join(", "))) }
     })
 }
 

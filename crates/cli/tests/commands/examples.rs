@@ -1,6 +1,6 @@
 //! The flows that people start from, each run as they would run it.
 
-use crate::support::{Server, Test, answer, golden};
+use crate::support::{Server, Test, answer, golden, golden_as_it_is};
 use std::path::Path;
 use std::time::Duration;
 
@@ -16,8 +16,9 @@ fn every_example_is_run_by_a_test() {
     let examples = std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples")).unwrap();
     let names: Vec<String> =
         examples.map(|example| example.unwrap().file_name().into_string().unwrap()).collect();
+    assert!(names.contains(&"packs".to_owned()));
     assert!(names.len() >= 3);
-    for name in names {
+    for name in names.iter().filter(|name| *name != "packs") {
         assert!(tests.contains(&format!("\"{name}\"")), "{name}");
     }
 }
@@ -37,13 +38,9 @@ fn secrets() {
     command.env("EXAMPLE_TOKEN", "open-sesame");
     let outcome = test.run_as(command);
     golden("example-secrets", &outcome.stdout);
-    let kept: Vec<u8> = std::fs::read_dir(test.path(".tidegate"))
-        .unwrap()
-        .flat_map(|file| std::fs::read(file.unwrap().path()).unwrap())
-        .collect();
-    let kept = String::from_utf8_lossy(&kept);
-    assert!(kept.contains("calling with the token"), "the output is kept");
-    for text in [&outcome.stdout, &outcome.stderr, kept.as_ref()] {
+    let kept = test.kept();
+    assert!(kept.matches("calling with the token").count() > 1, "the output is kept, and so are lines");
+    for text in [&outcome.stdout, &outcome.stderr, &kept] {
         assert!(!text.contains("open-sesame"), "{text}");
     }
 }
@@ -81,6 +78,21 @@ fn scraping() {
         "its own pause is shorter than what the server asks for"
     );
     assert_eq!(server.asked("/books?page=3").len(), 1);
+}
+
+/// With its pack and what the pack needs.
+#[test]
+fn billing() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let others = ["tidegate.yaml", "packs/billing/charge.yaml", "packs/billing/month.yaml"];
+    let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
+    let test = others.iter().fold(example("billing.yaml"), |test, name| test.file(name, &read(name)));
+    let outcome = test.run();
+    assert_eq!(outcome.stdout, "report  3 customers paid 2700 cents\n", "{}", outcome.stderr);
+    let test = test.args(["check", "."]);
+    assert_eq!(test.run().stderr, "4 files, no errors\n");
+    let test = test.args(["plan", "billing.yaml"]);
+    golden_as_it_is("example-billing-plan", &test.run().stdout);
 }
 
 #[test]

@@ -5,6 +5,7 @@ use crate::support::Test;
 const README: &str = include_str!("../../../../README.md");
 const FIRST_FLOW: &str = include_str!("../../../../docs/guides/first-flow.md");
 const HTTP: &str = include_str!("../../../../docs/guides/http.md");
+const PACKS: &str = include_str!("../../../../docs/guides/packs.md");
 const SQL: &str = include_str!("../../../../docs/guides/sql.md");
 
 /// The texts between fences of this kind.
@@ -22,7 +23,7 @@ fn fields<'a>(text: &'a str, heading: &str) -> Vec<&'a str> {
 
 #[test]
 fn every_flow_in_the_guides_is_valid() {
-    let flows = [README, FIRST_FLOW, HTTP, SQL].map(|guide| fenced(guide, "yaml")).concat();
+    let flows = [README, FIRST_FLOW, HTTP, PACKS, SQL].map(|guide| fenced(guide, "yaml")).concat();
     assert!(flows.len() >= 8);
     for (number, flow) in flows.iter().enumerate() {
         let file = format!("{number}.yaml");

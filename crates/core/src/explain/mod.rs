@@ -5,7 +5,7 @@ mod render;
 #[cfg(test)]
 mod tests;
 
-pub use render::{brief, render};
+pub use render::{brief, describe, render};
 
 use crate::admission::{ClassId, Demand, Gauge, LimitId, LimitKey, Rank};
 use crate::core::Core;

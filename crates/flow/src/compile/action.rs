@@ -4,35 +4,11 @@ use super::context::{Context, Fields};
 use super::document::{Declared, Firsts};
 use super::work::{BUILT_IN, built_in, order, process};
 use super::{flow, inputs, policy, pools, step};
+use crate::grammar;
 use crate::problem::{Problem, quoted};
 use crate::template::Names;
 use crate::yaml::Node;
 use tidegate_core::model::{Action, ActionPolicy, ActionWork, MAX_LOSSES, Requirement, Retry};
-
-const FIELDS: [&str; 21] = [
-    "action",
-    "description",
-    "inputs",
-    "run",
-    "shell",
-    "http",
-    "sql",
-    "env",
-    "cwd",
-    "worker",
-    "concurrency",
-    "key",
-    "when_busy",
-    "rate",
-    "quota",
-    "line",
-    "pools",
-    "retry",
-    "timeout",
-    "max_losses",
-    "on",
-];
-const LATER: [&str; 1] = ["do"];
 
 pub(super) fn compile(
     cx: &mut Context<'_>,
@@ -40,9 +16,9 @@ pub(super) fn compile(
     declared: &Declared,
     firsts: &mut Firsts,
 ) -> Option<Action> {
-    let fields = cx.fields(node, "action", "an action", &FIELDS, &LATER)?;
+    let fields = cx.fields(node, "action", &grammar::ACTION)?;
     let head = fields.get("action")?;
-    let name = cx.named(head, "an action");
+    let name = cx.defined(head, "an action");
     if let Some(name) = &name {
         firsts.declare(cx, "flow or action", name.as_str(), head.node.span);
     }

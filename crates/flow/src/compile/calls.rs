@@ -3,6 +3,7 @@
 
 use super::Elsewhere;
 use super::context::Context;
+use super::packs;
 use super::pools::Pools;
 use crate::diagnostics::Diagnostics;
 use crate::problem::{Problem, quoted};
@@ -13,8 +14,8 @@ use tidegate_core::model::{Action, ActionWork, Flow, Input};
 
 /// One `action:` or `flow:` step, as it stands in its file.
 pub(super) struct Call {
-    file: usize,
-    callee: Callee,
+    pub file: usize,
+    pub callee: Callee,
     span: Span,
     /// The names of what is given, and their places.
     given: Vec<(String, Span)>,
@@ -72,10 +73,8 @@ impl Known<'_> {
         let Some(action) = self.actions.iter().find(|action| action.policy.action == *name) else {
             if is_all {
                 let known = self.actions.iter().map(|action| action.policy.action.as_str());
-                let problem = Problem::UnknownAction {
-                    action: name.to_string(),
-                    meant: cx.nearest(name.as_str(), known),
-                };
+                let meant = packs::nearest(cx, name.as_str(), known);
+                let problem = Problem::UnknownAction { action: name.to_string(), meant };
                 cx.report(call.span, problem);
             }
             return;
@@ -94,8 +93,8 @@ impl Known<'_> {
             Some(flow) => check_inputs(cx, call, format!("flow `{name}`"), &flow.inputs),
             None if matches!(self.elsewhere, Elsewhere::Nothing) => {
                 let known = self.flows.iter().map(|flow| flow.name.as_str());
-                let problem =
-                    Problem::UnknownFlow { flow: name.to_string(), meant: cx.nearest(name.as_str(), known) };
+                let meant = packs::nearest(cx, name.as_str(), known);
+                let problem = Problem::UnknownFlow { flow: name.to_string(), meant };
                 cx.report(call.span, problem);
             }
             None => {}

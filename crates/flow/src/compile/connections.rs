@@ -4,6 +4,7 @@
 use super::context::Context;
 use super::document::Firsts;
 use super::work::text::secret;
+use crate::grammar;
 use crate::problem::{Problem, quoted};
 use crate::source::Span;
 use crate::template::is_template;
@@ -13,7 +14,6 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 const USUAL_MAX: u32 = 4;
-const MOST: u32 = 1_000;
 const SCHEME_RULE: &str = "it starts with `postgres://`, `mysql://` or `sqlite:`";
 
 /// Every connection that is declared, as orders hold it.
@@ -44,8 +44,8 @@ impl Connections {
 
 /// `warehouse: { url: "postgres://…", max: 4 }`.
 fn compile(cx: &mut Context<'_>, entry: &Entry) -> Option<Json> {
-    let fields = cx.fields(&entry.node, &entry.key, "a connection", &["url", "max"], &[])?;
-    let max = fields.get("max").and_then(|entry| cx.count(&entry.node, "max", 1..=MOST));
+    let fields = cx.fields(&entry.node, &entry.key, &grammar::CONNECTION)?;
+    let max = cx.count_of(&fields, "max");
     let url = cx.required(&fields, "url").map(|entry| match &entry.node.value {
         Value::Map(_) => secret(cx, &entry.node),
         _ => url(cx, &entry.node),

@@ -2,6 +2,7 @@
 
 use crate::diagnostics::Diagnostics;
 use crate::duration::parse_duration;
+use crate::grammar::{Field, MAX_IDENTIFIER, MAX_NAME, Place};
 use crate::problem::{Problem, quoted};
 use crate::source::{Source, Span};
 use crate::yaml::{Entry, Node, Value};
@@ -22,7 +23,7 @@ pub(super) struct Context<'a> {
 pub(super) struct Fields<'n> {
     entries: &'n [Entry],
     pub span: Span,
-    pub place: &'static str,
+    pub place: &'static Place,
 }
 
 impl<'n> Fields<'n> {
@@ -56,26 +57,19 @@ impl Context<'_> {
         Origin { file: Some(Name::new(&self.source().name)), line: self.line(span) }
     }
 
-    /// The fields of `node`, which is `place`. `later` are fields of the language that do not work yet.
-    pub fn fields<'n>(
-        &mut self,
-        node: &'n Node,
-        field: &str,
-        place: &'static str,
-        known: &[&str],
-        later: &[&str],
-    ) -> Option<Fields<'n>> {
+    /// The fields of `node`, which is `place` and stands under `field`.
+    pub fn fields<'n>(&mut self, node: &'n Node, field: &str, place: &'static Place) -> Option<Fields<'n>> {
         let Value::Map(entries) = &node.value else {
             self.wrong_type(node, field, "an object", None);
             return None;
         };
         for entry in entries {
             let key = entry.key.as_str();
-            if later.contains(&key) {
+            if place.later.contains(&key) {
                 self.report(entry.key_span, Problem::NotSupported { what: quoted(key) });
-            } else if !known.contains(&key) {
-                let meant = nearest(key, known.iter().copied());
-                let problem = Problem::UnknownField { field: quoted(key), place, meant };
+            } else if place.field(key).is_none() {
+                let meant = nearest(key, place.names());
+                let problem = Problem::UnknownField { field: quoted(key), place: place.phrase, meant };
                 self.report(entry.key_span, problem);
             }
         }
@@ -85,7 +79,7 @@ impl Context<'_> {
     pub fn required<'n>(&mut self, fields: &Fields<'n>, field: &'static str) -> Option<&'n Entry> {
         let entry = fields.get(field);
         if entry.is_none() {
-            self.report(fields.span, Problem::MissingField { field, place: fields.place });
+            self.report(fields.span, Problem::MissingField { field, place: fields.place.phrase });
         }
         entry
     }
@@ -117,6 +111,14 @@ impl Context<'_> {
             self.wrong_type(&entry.node, &entry.key, "`true` or `false`", None);
         }
         flag
+    }
+
+    /// A number of a field, between those that the field allows.
+    pub fn count_of(&mut self, fields: &Fields<'_>, field: &str) -> Option<u32> {
+        let range = fields.place.field(field).and_then(Field::range);
+        debug_assert!(range.is_some(), "{field} of {} is no number", fields.place.phrase);
+        let entry = fields.get(field)?;
+        self.count(&entry.node, field, range?)
     }
 
     pub fn count(&mut self, node: &Node, field: &str, range: RangeInclusive<u32>) -> Option<u32> {
@@ -169,7 +171,7 @@ impl Context<'_> {
         let rest = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
         let good = text.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_')
             && text.chars().all(rest)
-            && text.len() <= 100;
+            && text.len() <= MAX_NAME;
         self.checked_name(text, span, what, good, NAME_RULE)
     }
 
@@ -177,7 +179,7 @@ impl Context<'_> {
     pub fn identifier(&mut self, text: &str, span: Span, what: &'static str) -> Option<Name> {
         let good = text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
             && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-            && text.len() <= 64;
+            && text.len() <= MAX_IDENTIFIER;
         self.checked_name(text, span, what, good, IDENTIFIER_RULE)
     }
 

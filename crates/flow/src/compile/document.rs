@@ -3,6 +3,7 @@
 use super::calls::Known;
 use super::connections::Connections;
 use super::context::Context;
+use super::packs;
 use super::pools::Pools;
 use super::{Document, Elsewhere, action, flow, limits};
 use crate::diagnostics::Diagnostics;
@@ -40,6 +41,7 @@ pub(super) fn compile(
     let (mut connections, mut firsts) = (Connections::default(), Firsts::default());
     for ((file, node), _) in documents.iter().zip(&kinds).filter(|(_, kind)| **kind == Some(Kind::Capacity)) {
         let cx = &mut Context { file: *file, diagnostics };
+        packs::refuse_capacity(cx, node);
         limits::compile(cx, node, &mut limits, &mut connections, &mut firsts);
     }
     let limited = documents.iter().zip(&kinds).any(|((_, node), kind)| {
@@ -59,6 +61,7 @@ pub(super) fn compile(
             Some(Kind::Capacity) | None => {}
         }
     }
+    packs::resolve(&mut flows, &actions, &mut found, diagnostics);
     let known = Known { flows: &flows, actions: &actions, pools: &declared.pools, elsewhere };
     known.check(&found, diagnostics);
     carry_out(&mut flows, &actions);

@@ -6,29 +6,12 @@ use super::document::{Declared, Firsts};
 use super::step::{self, Surroundings};
 use super::templates::template_of;
 use super::{graph, inputs, policy};
+use crate::grammar;
 use crate::problem::Problem;
 use crate::template::Names;
 use crate::yaml::{Entry, Node};
 use tidegate_core::ids::Name;
 use tidegate_core::model::{Flow, Step, Template};
-
-/// The most runs, items or steps at once that anyone can mean.
-pub(super) const MAX_AT_ONCE: u32 = 1_000_000;
-
-const FIELDS: [&str; 12] = [
-    "flow",
-    "description",
-    "inputs",
-    "tags",
-    "concurrency",
-    "key",
-    "when_busy",
-    "parallel_steps",
-    "timeout",
-    "fail_fast",
-    "steps",
-    "outputs",
-];
 
 pub(super) fn compile(
     cx: &mut Context<'_>,
@@ -37,9 +20,9 @@ pub(super) fn compile(
     firsts: &mut Firsts,
     calls: &mut Vec<Call>,
 ) -> Option<Flow> {
-    let fields = cx.fields(node, "flow", "a flow", &FIELDS, &["priority"])?;
+    let fields = cx.fields(node, "flow", &grammar::FLOW)?;
     let head = fields.get("flow")?;
-    let name = cx.named(head, "a flow");
+    let name = cx.defined(head, "a flow");
     if let Some(name) = &name {
         firsts.declare(cx, "flow or action", name.as_str(), head.node.span);
     }
@@ -52,12 +35,10 @@ pub(super) fn compile(
         description: description(cx, &fields),
         inputs: inputs::compile(cx, fields.get("inputs")),
         tags: tags(cx, fields.get("tags"), before),
-        concurrency: concurrency.and_then(|entry| cx.count(&entry.node, "concurrency", 1..=MAX_AT_ONCE)),
+        concurrency: cx.count_of(&fields, "concurrency"),
         key: fields.get("key").map(|entry| cx.template(&entry.node, before)),
         when_busy: policy::when_busy(cx, &fields),
-        parallel_steps: fields
-            .get("parallel_steps")
-            .and_then(|entry| cx.count(&entry.node, "parallel_steps", 1..=MAX_AT_ONCE)),
+        parallel_steps: cx.count_of(&fields, "parallel_steps"),
         timeout: fields.get("timeout").and_then(|entry| cx.duration(entry)),
         fail_fast: fields.get("fail_fast").and_then(|entry| cx.flag(entry)).unwrap_or(false),
         outputs: outputs(cx, &fields, &input_names),

@@ -1,21 +1,12 @@
 //! `inputs:` of a flow or an action: names, types, defaults.
 
 use super::context::Context;
+use crate::grammar::{self, INPUT_TYPES};
 use crate::problem::Problem;
 use crate::submit::fits;
 use crate::yaml::{Entry, json_kind};
 use std::sync::Arc;
 use tidegate_core::model::{Input, InputType};
-
-pub(super) const TYPES: [(&str, InputType); 7] = [
-    ("string", InputType::String),
-    ("integer", InputType::Integer),
-    ("number", InputType::Number),
-    ("boolean", InputType::Boolean),
-    ("list", InputType::List),
-    ("object", InputType::Object),
-    ("any", InputType::Any),
-];
 
 pub(super) fn compile(cx: &mut Context<'_>, entry: Option<&Entry>) -> Vec<Input> {
     let Some(entry) = entry else { return Vec::new() };
@@ -31,10 +22,9 @@ pub(super) fn names(entry: Option<&Entry>) -> Vec<String> {
 
 fn input(cx: &mut Context<'_>, entry: &Entry) -> Option<Input> {
     let name = cx.identifier(&entry.key, entry.key_span, "an input");
-    let known = ["type", "default", "required", "description"];
-    let fields = cx.fields(&entry.node, &entry.key, "an input", &known, &[])?;
+    let fields = cx.fields(&entry.node, &entry.key, &grammar::INPUT)?;
     let kind = match fields.get("type") {
-        Some(entry) => cx.choice(entry, &TYPES)?,
+        Some(entry) => cx.choice(entry, &INPUT_TYPES)?,
         None => InputType::Any,
     };
     let required = fields.get("required").and_then(|entry| cx.flag(entry)).unwrap_or(false);

@@ -3,9 +3,8 @@
 use super::connections::Connections;
 use super::context::Context;
 use super::document::Firsts;
-use super::flow::MAX_AT_ONCE;
 use super::policy;
-use super::pools::MAX_SLOTS;
+use crate::grammar;
 use crate::problem::{Problem, quoted};
 use crate::yaml::{Entry, Node};
 use std::ops::RangeInclusive;
@@ -20,10 +19,7 @@ pub(super) fn compile(
     connections: &mut Connections,
     firsts: &mut Firsts,
 ) {
-    let known = ["limits", "pools", "connections"];
-    let Some(fields) = cx.fields(node, "limits", "a document of limits", &known, &[]) else {
-        return;
-    };
+    let Some(fields) = cx.fields(node, "limits", &grammar::CAPACITY) else { return };
     if let Some(entry) = fields.get("connections") {
         connections.declare(cx, entry, firsts);
     }
@@ -38,9 +34,7 @@ pub(super) fn compile(
 }
 
 fn limits(cx: &mut Context<'_>, entry: &Entry, document: &mut LimitsDocument, firsts: &mut Firsts) {
-    let Some(fields) = cx.fields(&entry.node, "limits", "`limits`", &["runs", "tags", "actions"], &[]) else {
-        return;
-    };
+    let Some(fields) = cx.fields(&entry.node, "limits", &grammar::LIMITS) else { return };
     if let Some(runs) = fields.get("runs")
         && firsts.declare(cx, "limit", "runs", runs.key_span)
     {
@@ -51,7 +45,7 @@ fn limits(cx: &mut Context<'_>, entry: &Entry, document: &mut LimitsDocument, fi
                 cx.wrong_type(&runs.node, "runs", "an integer or `unlimited`", None);
                 None
             }
-            None => cx.count(&runs.node, "runs", 1..=MAX_AT_ONCE),
+            None => cx.count_of(&fields, "runs"),
         };
     }
     if let Some(tags) = fields.get("tags") {
@@ -68,7 +62,7 @@ fn limits(cx: &mut Context<'_>, entry: &Entry, document: &mut LimitsDocument, fi
 
 /// `{ tag: env=prod, limit: 2 }` or `{ tag: tenant, per_value: 1 }`.
 fn tag(cx: &mut Context<'_>, node: &Node, firsts: &mut Firsts) -> Option<TagLimit> {
-    let fields = cx.fields(node, "tags", "a limit on tags", &["tag", "limit", "per_value"], &[])?;
+    let fields = cx.fields(node, "tags", &grammar::TAG)?;
     let tag = cx.required(&fields, "tag")?;
     let text = cx.text(&tag.node, "tag")?;
     let (name, value) = match text.split_once('=') {
@@ -82,7 +76,7 @@ fn tag(cx: &mut Context<'_>, node: &Node, firsts: &mut Firsts) -> Option<TagLimi
         cx.report(entry.key_span, Problem::WrongPlace { field: other.to_owned(), kind });
         return None;
     }
-    let limit = cx.required(&fields, bound).and_then(|entry| cx.count(&entry.node, bound, 1..=MAX_AT_ONCE));
+    let limit = cx.required(&fields, bound).and_then(|_| cx.count_of(&fields, bound));
     let name = cx.name(name, tag.node.span, "a tag");
     let first = firsts.declare(cx, "limit on tag", text, tag.node.span);
     let (tag_name, limit) = (name?, limit?);
@@ -91,11 +85,10 @@ fn tag(cx: &mut Context<'_>, node: &Node, firsts: &mut Firsts) -> Option<TagLimi
 
 /// `{ match: "billing.*", each: { concurrency: 20 }, total: { concurrency: 60 } }`.
 fn rule(cx: &mut Context<'_>, node: &Node, firsts: &mut Firsts) -> Option<MatchRule> {
-    let fields = cx.fields(node, "actions", "a limit on actions", &["match", "each", "total"], &[])?;
+    let fields = cx.fields(node, "actions", &grammar::MATCH)?;
     let mut bounds = |field: &str| {
         let entry = fields.get(field)?;
-        let known = ["concurrency", "rate", "quota"];
-        let fields = cx.fields(&entry.node, field, "bounds on actions", &known, &[])?;
+        let fields = cx.fields(&entry.node, field, &grammar::BOUNDS)?;
         Some(policy::each(cx, &fields))
     };
     let (each, total) = (bounds("each").unwrap_or_default(), bounds("total").unwrap_or_default());
@@ -129,8 +122,8 @@ fn lease(cx: &mut Context<'_>, entry: &Entry) -> Option<Span> {
 fn pool(cx: &mut Context<'_>, entry: &Entry, firsts: &mut Firsts) -> Option<Pool> {
     let name = cx.name(&entry.key, entry.key_span, "a pool");
     let first = firsts.declare(cx, "pool", &entry.key, entry.key_span);
-    let fields = cx.fields(&entry.node, &entry.key, "a pool", &["slots", "lease"], &[])?;
-    let slots = cx.required(&fields, "slots").and_then(|entry| cx.count(&entry.node, "slots", 1..=MAX_SLOTS));
+    let fields = cx.fields(&entry.node, &entry.key, &grammar::POOL)?;
+    let slots = cx.required(&fields, "slots").and_then(|_| cx.count_of(&fields, "slots"));
     let lease = fields.get("lease").and_then(|entry| lease(cx, entry));
     let (name, slots) = (name?, slots?);
     first.then(|| Pool { name, slots, lease, origin: cx.origin(entry.key_span) })

@@ -1,15 +1,13 @@
 //! `with_items`, its window, and how many failures it bears.
 
 use super::context::{Context, Fields};
-use super::flow::MAX_AT_ONCE;
 use super::templates::template_of;
+use crate::grammar::{self, ON_FAILURE_WORDS};
 use crate::problem::Problem;
 use crate::template::Names;
 use crate::yaml::{Entry, Value};
 use serde_json::Value as Json;
-use tidegate_core::model::{Loop, MAX_ITEMS, OnFailure, Template};
-
-const WORDS: [(&str, OnFailure); 2] = [("stop", OnFailure::STOP), ("continue", OnFailure::Continue)];
+use tidegate_core::model::{Loop, OnFailure, Template};
 
 pub(super) fn compile(
     cx: &mut Context<'_>,
@@ -19,11 +17,9 @@ pub(super) fn compile(
 ) -> Option<Loop> {
     let items = fields.get("with_items");
     if let Some(cursor) = fields.get("cursor") {
-        let problem = match items {
-            Some(_) => Problem::TwoLoops,
-            None => Problem::NotSupported { what: "cursor".to_owned() },
-        };
-        cx.report(cursor.key_span, problem);
+        if items.is_some() {
+            cx.report(cursor.key_span, Problem::TwoLoops);
+        }
     } else if items.is_none() {
         for field in ["concurrency", "on_failure"] {
             if let Some(entry) = fields.get(field) {
@@ -31,8 +27,7 @@ pub(super) fn compile(
             }
         }
     }
-    let window =
-        fields.get("concurrency").and_then(|entry| cx.count(&entry.node, "concurrency", 1..=MAX_AT_ONCE));
+    let window = cx.count_of(fields, "concurrency");
     let on_failure = fields.get("on_failure").and_then(|entry| on_failure(cx, entry));
     let items = list(cx, items?, names)?;
     Some(Loop { items, window, on_failure: on_failure.unwrap_or(OnFailure::STOP) })
@@ -57,9 +52,9 @@ fn list(cx: &mut Context<'_>, entry: &Entry, names: Names<'_>) -> Option<Templat
 
 fn on_failure(cx: &mut Context<'_>, entry: &Entry) -> Option<OnFailure> {
     if !matches!(entry.node.value, Value::Map(_)) {
-        return cx.choice(entry, &WORDS);
+        return cx.choice(entry, &ON_FAILURE_WORDS);
     }
-    let fields = cx.fields(&entry.node, "on_failure", "`on_failure`", &["tolerate"], &[])?;
-    let tolerate = cx.required(&fields, "tolerate")?;
-    cx.count(&tolerate.node, "tolerate", 0..=MAX_ITEMS).map(OnFailure::Tolerate)
+    let fields = cx.fields(&entry.node, "on_failure", &grammar::ON_FAILURE)?;
+    cx.required(&fields, "tolerate")?;
+    cx.count_of(&fields, "tolerate").map(OnFailure::Tolerate)
 }

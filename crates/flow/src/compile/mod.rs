@@ -10,6 +10,7 @@ mod graph;
 mod inputs;
 mod limits;
 mod looping;
+mod packs;
 mod policy;
 mod pools;
 mod step;
@@ -32,6 +33,15 @@ pub struct Document {
     pub actions: Vec<Action>,
     /// Everything that was read.
     pub files: Vec<Name>,
+}
+
+/// One file of a set.
+#[derive(Clone, Copy, Debug)]
+pub struct File<'a> {
+    pub name: &'a str,
+    pub bytes: &'a [u8],
+    /// The pack it is part of: what it defines has names that start with that of the pack.
+    pub pack: Option<&'a str>,
 }
 
 /// What there is besides the files that are read.
@@ -67,11 +77,17 @@ pub fn parse_many(files: &[(&str, &[u8])]) -> Result<Document, Diagnostics> {
 
 /// Reads several files, knowing what else there is.
 pub fn parse_with(files: &[(&str, &[u8])], elsewhere: Elsewhere<'_>) -> Result<Document, Diagnostics> {
+    let file = |&(name, bytes)| File { name, bytes, pack: None };
+    parse_files(&files.iter().map(file).collect::<Vec<_>>(), elsewhere)
+}
+
+/// Reads several files, some of which may be parts of packs.
+pub fn parse_files(files: &[File<'_>], elsewhere: Elsewhere<'_>) -> Result<Document, Diagnostics> {
     let mut diagnostics = Diagnostics::default();
     let mut documents = Vec::new();
-    for (file, (name, bytes)) in files.iter().enumerate() {
+    for (file, File { name, bytes, pack }) in files.iter().enumerate() {
         let (text, problem) = text_of(bytes);
-        diagnostics.add_source(Source::new(name, text));
+        diagnostics.add_source(Source::new(name, text, *pack));
         match problem {
             Some((span, problem)) => diagnostics.report(file, span, problem),
             None => {
@@ -82,7 +98,7 @@ pub fn parse_with(files: &[(&str, &[u8])], elsewhere: Elsewhere<'_>) -> Result<D
     }
     let document = document::compile(&documents, elsewhere, &mut diagnostics);
     if diagnostics.is_empty() {
-        let files = files.iter().map(|(name, _)| Name::new(*name)).collect();
+        let files = files.iter().map(|file| Name::new(file.name)).collect();
         return Ok(Document { files, ..document });
     }
     diagnostics.sort();

@@ -1,33 +1,13 @@
 //! Pace and crowds: `rate`, `quota`, `line`, `when_busy`, shared by actions and limits.
 
 use super::context::{Context, Fields};
-use super::flow::MAX_AT_ONCE;
 use crate::duration::parse_duration;
+use crate::grammar::{self, QUOTA_WINDOWS, WHEN_BUSY, WHEN_EXHAUSTED, WHEN_FULL};
 use crate::problem::{Problem, quoted};
 use crate::yaml::{Entry, Node, Value};
 use tidegate_core::ids::Name;
-use tidegate_core::model::{
-    Each, Line, QuotaPolicy, QuotaWindow, RatePolicy, WhenBusy, WhenExhausted, WhenFull,
-};
+use tidegate_core::model::{Each, Line, QuotaPolicy, RatePolicy, WhenBusy, WhenExhausted};
 use tidegate_core::time::Span;
-
-const WHEN_BUSY: [(&str, WhenBusy); 4] = [
-    ("queue", WhenBusy::Queue),
-    ("reject", WhenBusy::Reject),
-    ("replace", WhenBusy::Replace),
-    ("cancel_running", WhenBusy::CancelRunning),
-];
-const WHEN_EXHAUSTED: [(&str, WhenExhausted); 2] =
-    [("wait", WhenExhausted::Wait), ("reject", WhenExhausted::Reject)];
-const WHEN_FULL: [(&str, WhenFull); 2] =
-    [("reject", WhenFull::Reject), ("drop_oldest", WhenFull::DropOldest)];
-const WINDOWS: [(&str, QuotaWindow); 5] = [
-    ("1m", QuotaWindow::Minute),
-    ("1h", QuotaWindow::Hour),
-    ("1d", QuotaWindow::Day),
-    ("1w", QuotaWindow::Week),
-    ("1mo", QuotaWindow::Month),
-];
 
 pub(super) fn when_busy(cx: &mut Context<'_>, fields: &Fields<'_>) -> WhenBusy {
     fields.get("when_busy").and_then(|entry| cx.choice(entry, &WHEN_BUSY)).unwrap_or_default()
@@ -36,9 +16,7 @@ pub(super) fn when_busy(cx: &mut Context<'_>, fields: &Fields<'_>) -> WhenBusy {
 /// `concurrency`, `rate` and `quota`, wherever they stand.
 pub(super) fn each(cx: &mut Context<'_>, fields: &Fields<'_>) -> Each {
     Each {
-        concurrency: fields
-            .get("concurrency")
-            .and_then(|entry| cx.count(&entry.node, "concurrency", 1..=MAX_AT_ONCE)),
+        concurrency: cx.count_of(fields, "concurrency"),
         rate: fields.get("rate").and_then(|entry| rate(cx, entry)),
         quota: fields.get("quota").and_then(|entry| quota(cx, entry)),
     }
@@ -50,12 +28,8 @@ fn rate(cx: &mut Context<'_>, entry: &Entry) -> Option<RatePolicy> {
     let (mut burst, mut when_busy) = (1, WhenExhausted::default());
     let mut limit = &entry.node;
     if let Value::Map(_) = entry.node.value {
-        let known = ["limit", "burst", "when_busy"];
-        let fields = cx.fields(&entry.node, "rate", "`rate`", &known, &[])?;
-        burst = fields
-            .get("burst")
-            .and_then(|entry| cx.count(&entry.node, "burst", 1..=MAX_AT_ONCE))
-            .unwrap_or(1);
+        let fields = cx.fields(&entry.node, "rate", &grammar::RATE)?;
+        burst = cx.count_of(&fields, "burst").unwrap_or(1);
         when_busy = exhausted(cx, &fields);
         limit = &cx.required(&fields, "limit")?.node;
     }
@@ -73,8 +47,7 @@ fn quota(cx: &mut Context<'_>, entry: &Entry) -> Option<QuotaPolicy> {
     let (mut zone, mut when_busy) = (Name::new("UTC"), WhenExhausted::default());
     let mut limit = &entry.node;
     if let Value::Map(_) = entry.node.value {
-        let known = ["limit", "zone", "when_busy"];
-        let fields = cx.fields(&entry.node, "quota", "`quota`", &known, &[])?;
+        let fields = cx.fields(&entry.node, "quota", &grammar::QUOTA)?;
         if let Some(entry) = fields.get("zone") {
             zone = self::zone(cx, &entry.node)?;
         }
@@ -82,7 +55,7 @@ fn quota(cx: &mut Context<'_>, entry: &Entry) -> Option<QuotaPolicy> {
         limit = &cx.required(&fields, "limit")?.node;
     }
     let text = cx.text(limit, "quota")?;
-    let window = |per: &str| WINDOWS.iter().find(|(word, _)| *word == per).map(|(_, window)| *window);
+    let window = |per: &str| QUOTA_WINDOWS.iter().find(|(word, _)| *word == per).map(|(_, window)| *window);
     let Some((limit, window)) = fraction(text).and_then(|(limit, per)| Some((limit, window(per)?))) else {
         cx.report(limit.span, Problem::BadQuota { text: quoted(text) });
         return None;
@@ -113,14 +86,10 @@ fn fraction(text: &str) -> Option<(u32, &str)> {
 
 pub(super) fn line(cx: &mut Context<'_>, entry: Option<&Entry>) -> Line {
     let Some(entry) = entry else { return Line::default() };
-    let known = ["max_length", "start_within", "when_full"];
-    let Some(fields) = cx.fields(&entry.node, "line", "`line`", &known, &[]) else { return Line::default() };
+    let Some(fields) = cx.fields(&entry.node, "line", &grammar::LINE) else { return Line::default() };
     let usual = Line::default();
     Line {
-        max_length: fields
-            .get("max_length")
-            .and_then(|entry| cx.count(&entry.node, "max_length", 0..=u32::MAX))
-            .unwrap_or(usual.max_length),
+        max_length: cx.count_of(&fields, "max_length").unwrap_or(usual.max_length),
         start_within: match fields.get("start_within") {
             Some(entry) => cx.duration(entry),
             None => usual.start_within,

@@ -1,14 +1,12 @@
 //! Demands on pools: names and units, checked against what is declared.
 
 use super::context::Context;
+use crate::grammar::MAX_SLOTS;
 use crate::problem::{Problem, quoted};
 use crate::yaml::Entry;
 use std::collections::BTreeMap;
 use tidegate_core::ids::Name;
 use tidegate_core::model::Pool;
-
-/// The most slots a pool may have, and so the most anyone can ask for.
-pub(super) const MAX_SLOTS: u32 = 1_000_000;
 
 /// Every pool that is known, and whether there can be others.
 pub(super) struct Pools {

@@ -7,45 +7,14 @@ use super::graph::Graph;
 use super::pools;
 use super::templates::looks_at_states;
 use super::{looping, work};
+use crate::grammar::{self, BACKOFFS, CAUSES};
 use crate::problem::{Problem, quoted};
 use crate::template::Names;
 use crate::yaml::{Entry, Node, Value};
 use tidegate_core::ids::Name;
-use tidegate_core::model::{Backoff, Cause, Requirement, Retry, Rule, Step};
+use tidegate_core::model::{Cause, Requirement, Retry, Rule, Step};
 use tidegate_core::suggest::nearest;
 use tidegate_core::time::Span;
-
-pub(super) const FIELDS: [&str; 23] = [
-    "after",
-    "when",
-    "always",
-    "with_items",
-    "cursor",
-    "concurrency",
-    "on_failure",
-    "run",
-    "shell",
-    "http",
-    "sql",
-    "env",
-    "cwd",
-    "action",
-    "inputs",
-    "flow",
-    "wait",
-    "pools",
-    "retry",
-    "timeout",
-    "start_within",
-    "max_losses",
-    "on",
-];
-const LATER: [&str; 2] = ["do", "repeat"];
-const BACKOFFS: [(&str, Backoff); 3] =
-    [("constant", Backoff::Constant), ("linear", Backoff::Linear), ("exponential", Backoff::Exponential)];
-const MAX_ATTEMPTS: u32 = 10_000;
-/// Why something can fail. After a colon some say more: `exit:75`, `status:5xx`, `sql:40001`.
-const CAUSES: [&str; 6] = ["timeout", "exit", "signal", "status", "connect", "sql"];
 
 /// What a step may refer to.
 pub(super) struct Surroundings<'a> {
@@ -62,7 +31,7 @@ pub(super) fn compile(
     calls: &mut Vec<Call>,
 ) -> Option<Step> {
     let name = cx.identifier(&entry.key, entry.key_span, "a step");
-    let fields = cx.fields(&entry.node, &entry.key, "a step", &FIELDS, &LATER)?;
+    let fields = cx.fields(&entry.node, &entry.key, &grammar::STEP)?;
     let looped = fields.get("with_items").is_some() || fields.get("cursor").is_some();
     let ended = around.graph.ended_before(index);
     let names = Names {
@@ -112,17 +81,12 @@ fn rule(cx: &mut Context<'_>, fields: &Fields<'_>, names: Names<'_>) -> Rule {
 }
 
 pub(super) fn max_losses(cx: &mut Context<'_>, fields: &Fields<'_>) -> Option<u32> {
-    fields.get("max_losses").and_then(|entry| cx.count(&entry.node, "max_losses", 0..=MAX_ATTEMPTS))
+    cx.count_of(fields, "max_losses")
 }
 
 pub(super) fn retry(cx: &mut Context<'_>, entry: &Entry) -> Retry {
-    let known = ["attempts", "backoff", "delay", "max_delay", "jitter", "on"];
-    let Some(fields) = cx.fields(&entry.node, "retry", "`retry`", &known, &[]) else {
-        return Retry::ONCE;
-    };
-    let attempts = cx
-        .required(&fields, "attempts")
-        .and_then(|entry| cx.count(&entry.node, "attempts", 1..=MAX_ATTEMPTS));
+    let Some(fields) = cx.fields(&entry.node, "retry", &grammar::RETRY) else { return Retry::ONCE };
+    let attempts = cx.required(&fields, "attempts").and_then(|_| cx.count_of(&fields, "attempts"));
     let backoff = fields.get("backoff").and_then(|entry| cx.choice(entry, &BACKOFFS));
     let delay = fields.get("delay").and_then(|entry| cx.duration(entry)).unwrap_or(Retry::ONCE.delay);
     let max_delay: Option<Span> = fields.get("max_delay").and_then(|entry| cx.duration(entry));
@@ -166,7 +130,7 @@ fn is_cause(text: &str) -> bool {
 /// `on: { queue: gpu, labels: [a100] }`.
 pub(super) fn needs(cx: &mut Context<'_>, entry: Option<&Entry>, mut needs: Requirement) -> Requirement {
     let Some(entry) = entry else { return needs };
-    let Some(fields) = cx.fields(&entry.node, "on", "`on`", &["queue", "labels"], &[]) else { return needs };
+    let Some(fields) = cx.fields(&entry.node, "on", &grammar::NEEDS) else { return needs };
     if let Some(queue) = fields.get("queue").and_then(|entry| cx.named(entry, "a queue")) {
         needs.queue = queue;
     }

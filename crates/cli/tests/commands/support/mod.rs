@@ -6,4 +6,4 @@ mod server;
 mod test;
 
 pub use server::{Server, answer};
-pub use test::{Test, golden};
+pub use test::{Test, golden, golden_as_it_is};

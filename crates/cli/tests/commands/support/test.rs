@@ -94,18 +94,35 @@ impl Test {
         command
     }
 
+    /// Every byte that was kept in `.tidegate`, as text: of the store, and of what is written beside it.
+    pub fn kept(&self) -> String {
+        fn bytes(folder: &Path) -> Vec<u8> {
+            let entries = std::fs::read_dir(folder)
+                .expect("it is a folder")
+                .map(|entry| entry.expect("it can be read").path());
+            entries
+                .flat_map(|path| {
+                    if path.is_dir() { bytes(&path) } else { std::fs::read(path).expect("it can be read") }
+                })
+                .collect()
+        }
+        String::from_utf8_lossy(&bytes(&self.path(".tidegate"))).into_owned()
+    }
+
     pub fn directory(&self) -> &Path {
         self.directory.path()
     }
 }
 
+/// Compares a text with the one in `snapshots`.
+pub fn golden_as_it_is(name: &str, text: &str) {
+    settings().bind(|| insta::assert_snapshot!(name, text));
+}
+
 /// Compares a text with the one in `snapshots`, without what differs every time: ids, times of day, durations,
 /// numbers of processes.
 pub fn golden(name: &str, text: &str) {
-    let mut settings = insta::Settings::clone_current();
-    settings.set_omit_expression(true);
-    settings.set_prepend_module_to_snapshot(false);
-    settings.set_snapshot_path("../snapshots");
+    let mut settings = settings();
     settings.add_filter(r"run_[0-9a-z]{26}", "run_ID");
     settings.add_filter(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", "DATE");
     settings.add_filter(r"\d{4}-\d\d-\d\dT[\d:.]+Z", "INSTANT");
@@ -113,4 +130,12 @@ pub fn golden(name: &str, text: &str) {
     settings.add_filter(r" *\b(\d+m )?(\d+s )?\d+(\.\d+)?(ms|s)\b", " SPAN");
     settings.add_filter(r"process \d+", "process PID");
     settings.bind(|| insta::assert_snapshot!(name, text));
+}
+
+fn settings() -> insta::Settings {
+    let mut settings = insta::Settings::clone_current();
+    settings.set_omit_expression(true);
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_snapshot_path("../snapshots");
+    settings
 }

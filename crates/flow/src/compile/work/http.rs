@@ -3,6 +3,7 @@
 use super::text::{plain, plain_or_secret};
 use crate::compile::context::{Context, Fields};
 use crate::compile::templates::template_of;
+use crate::grammar::{self, METHODS};
 use crate::problem::{Problem, quoted};
 use crate::size::parse_size;
 use crate::template::Names;
@@ -13,26 +14,12 @@ use tidegate_core::protocol::LARGEST_OUTPUT;
 
 pub(in crate::compile) const WORK: &str = "http";
 
-const FIELDS: [&str; 11] =
-    ["url", "method", "query", "headers", "auth", "json", "form", "body", "redirects", "max_size", "ok"];
-/// What is sent along stands under one of these.
-const CONTENTS: [&str; 3] = ["json", "form", "body"];
-const METHODS: [(&str, &str); 7] = [
-    ("GET", "GET"),
-    ("POST", "POST"),
-    ("PUT", "PUT"),
-    ("PATCH", "PATCH"),
-    ("DELETE", "DELETE"),
-    ("HEAD", "HEAD"),
-    ("OPTIONS", "OPTIONS"),
-];
 /// What describes the connection and the message is known to nobody but the worker.
 const RESERVED: [&str; 5] = ["connection", "content-length", "host", "transfer-encoding", "upgrade"];
 const HEADER_RULE: &str = "letters, digits and `-`";
 const RESERVED_RULE: &str = "the worker sets this one by itself";
 
 const USUAL_REDIRECTS: u32 = 5;
-const MOST_REDIRECTS: u32 = 20;
 const USUAL_SIZE: usize = 1024 * 1024;
 
 /// The order as a template: `{"http": {method, url, …}}`.
@@ -46,7 +33,7 @@ fn request(cx: &mut Context<'_>, entry: &Entry, names: Names<'_>) -> Option<Map<
         cx.wrong_type(&entry.node, WORK, "an object", Some("write it like `{ url: https://example.org }`"));
         return None;
     }
-    let fields = cx.fields(&entry.node, WORK, "`http`", &FIELDS, &[])?;
+    let fields = cx.fields(&entry.node, WORK, &grammar::HTTP)?;
     let mut order = Map::new();
     if let Some(entry) = cx.required(&fields, "url") {
         order.insert("url".into(), url(cx, &entry.node, names));
@@ -65,8 +52,7 @@ fn request(cx: &mut Context<'_>, entry: &Entry, names: Names<'_>) -> Option<Map<
     order.extend(content);
     let method = fields.get("method").and_then(|entry| cx.choice(entry, &METHODS)).unwrap_or(usual);
     order.insert("method".into(), json!(method));
-    let redirects =
-        fields.get("redirects").and_then(|entry| cx.count(&entry.node, "redirects", 0..=MOST_REDIRECTS));
+    let redirects = cx.count_of(&fields, "redirects");
     order.insert("redirects".into(), json!(redirects.unwrap_or(USUAL_REDIRECTS)));
     let max_size = fields.get("max_size").and_then(|entry| size(cx, &entry.node));
     order.insert("max_size".into(), json!(max_size.unwrap_or(USUAL_SIZE)));
@@ -149,7 +135,7 @@ fn header_problem(name: &str, header: &Entry, fields: &Fields<'_>) -> Option<Pro
 
 /// `{ bearer: … }` or `{ basic: { user: …, password: … } }`.
 fn auth(cx: &mut Context<'_>, entry: &Entry, names: Names<'_>) -> Option<Json> {
-    let fields = cx.fields(&entry.node, "auth", "`auth`", &["bearer", "basic"], &[])?;
+    let fields = cx.fields(&entry.node, "auth", &grammar::AUTH)?;
     let Some(basic) = fields.get("basic") else {
         let bearer = cx.required(&fields, "bearer")?;
         return Some(json!({ "bearer": plain_or_secret(cx, bearer, names) }));
@@ -158,14 +144,14 @@ fn auth(cx: &mut Context<'_>, entry: &Entry, names: Names<'_>) -> Option<Json> {
         let (first, second) = ("basic".to_owned(), "bearer".to_owned());
         cx.report(bearer.key_span, Problem::SaidTwice { first, second, what: "who asks" });
     }
-    let fields = cx.fields(&basic.node, "basic", "`basic`", &["user", "password"], &[])?;
+    let fields = cx.fields(&basic.node, "basic", &grammar::BASIC)?;
     let user = cx.required(&fields, "user").map(|user| plain_or_secret(cx, user, names));
     let password = cx.required(&fields, "password").map(|password| plain_or_secret(cx, password, names));
     Some(json!({ "basic": { "user": user, "password": password } }))
 }
 
 fn content(cx: &mut Context<'_>, fields: &Fields<'_>, names: Names<'_>) -> Option<(String, Json)> {
-    let mut given = CONTENTS.iter().filter_map(|content| fields.get(content));
+    let mut given = grammar::HTTP.one_of.iter().filter_map(|content| fields.get(content));
     let (first, second) = (given.next()?, given.next());
     if let Some(second) = second {
         let problem =

@@ -10,6 +10,7 @@ use super::connections::Connections;
 use super::context::{Context, Fields};
 use super::templates::template_of;
 use crate::duration::parse_duration;
+use crate::grammar;
 use crate::problem::{Problem, quoted};
 use crate::template::{Names, is_template};
 use crate::yaml::Entry;
@@ -17,27 +18,10 @@ use serde_json::{Value as Json, json};
 use tidegate_core::ids::Name;
 use tidegate_core::model::{Requirement, Template, Work};
 
-const WORKS: [&str; 7] = ["run", "shell", http::WORK, sql::WORK, "action", "flow", "wait"];
 /// Works of the language that are refused elsewhere; a step that has one does something all the same.
 const LATER: [&str; 1] = ["do"];
 /// What a worker can do by itself.
 pub(super) const BUILT_IN: [&str; 4] = ["run", "shell", http::WORK, sql::WORK];
-/// What a worker carries out.
-const CARRIED_OUT: &[&str] = &["run", "shell", http::WORK, sql::WORK, "action"];
-
-/// Fields that make sense only with some kinds of work.
-const ONLY_WITH: [(&str, &[&str]); 9] = [
-    ("env", process::WORKS),
-    ("cwd", process::WORKS),
-    ("inputs", &["action", "flow"]),
-    ("pools", CARRIED_OUT),
-    ("retry", CARRIED_OUT),
-    ("on", CARRIED_OUT),
-    ("timeout", CARRIED_OUT),
-    ("max_losses", CARRIED_OUT),
-    ("start_within", CARRIED_OUT),
-];
-
 pub(super) fn compile(
     cx: &mut Context<'_>,
     step: &Entry,
@@ -60,7 +44,7 @@ pub(super) fn compile(
             return None;
         }
     };
-    let kind = *WORKS.iter().find(|work| **work == entry.key)?;
+    let kind = *grammar::STEP.one_of.iter().find(|work| **work == entry.key)?;
     companions(cx, fields, kind);
     match kind {
         kind if BUILT_IN.contains(&kind) => Some(Work::Order(order(cx, entry, fields, connections, names))),
@@ -126,19 +110,16 @@ pub(super) fn call(
 }
 
 fn is_work(key: &str) -> bool {
-    WORKS.contains(&key) || LATER.contains(&key)
+    grammar::STEP.one_of.contains(&key) || LATER.contains(&key)
 }
 
 fn companions(cx: &mut Context<'_>, fields: &Fields<'_>, kind: &'static str) {
-    for (field, kinds) in ONLY_WITH {
-        if let Some(entry) = fields.get(field).filter(|_| !kinds.contains(&kind)) {
-            let problem = Problem::WrongPlace { field: field.to_owned(), kind: step_kind(kind) };
-            cx.report(entry.key_span, problem);
-        }
-    }
-    let looped = fields.get("with_items").or_else(|| fields.get("cursor"));
-    if let Some(entry) = looped.filter(|_| matches!(kind, "flow" | "wait")) {
-        cx.report(entry.key_span, Problem::LoopOver { work: kind });
+    for entry in grammar::STEP.strangers(kind).filter_map(|field| fields.get(field.name)) {
+        let problem = match entry.key.as_str() {
+            "with_items" => Problem::LoopOver { work: kind },
+            field => Problem::WrongPlace { field: field.to_owned(), kind: step_kind(kind) },
+        };
+        cx.report(entry.key_span, problem);
     }
 }
 

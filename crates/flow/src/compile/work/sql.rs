@@ -3,6 +3,7 @@
 use crate::compile::connections::Connections;
 use crate::compile::context::{Context, Fields};
 use crate::compile::templates::template_of;
+use crate::grammar;
 use crate::problem::Problem;
 use crate::template::{Names, is_template, single_expression};
 use crate::yaml::{Entry, Node, Value};
@@ -27,7 +28,7 @@ fn order(cx: &mut Context<'_>, node: &Node, connections: &Connections, names: Na
         cx.wrong_type(node, WORK, "an object", Some(help));
         return None;
     }
-    let fields = cx.fields(node, WORK, "`sql`", &["connection", "query", "params", "transaction"], &[])?;
+    let fields = cx.fields(node, WORK, &grammar::SQL)?;
     let connection = cx.required(&fields, "connection").and_then(|entry| connections.named(cx, &entry.node));
     let transaction = fields.get("transaction");
     let statements = match transaction {
@@ -43,7 +44,7 @@ fn order(cx: &mut Context<'_>, node: &Node, connections: &Connections, names: Na
             }
             let mut statements = Vec::new();
             for node in nodes {
-                let fields = cx.fields(node, "transaction", "a statement", &["query", "params"], &[]);
+                let fields = cx.fields(node, "transaction", &grammar::STATEMENT);
                 statements.extend(fields.map(|fields| statement(cx, &fields, names)));
             }
             statements

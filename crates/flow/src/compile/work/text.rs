@@ -1,6 +1,7 @@
 //! Single values that become text, and references to secrets.
 
 use crate::compile::context::Context;
+use crate::grammar;
 use crate::problem::{Problem, quoted};
 use crate::template::{Names, is_template};
 use crate::yaml::{Entry, Node, Value};
@@ -30,7 +31,7 @@ pub(super) fn plain_or_secret(cx: &mut Context<'_>, entry: &Entry, names: Names<
 
 /// `{ secret: "env:TOKEN" }`: a reference, which only the worker that needs it follows.
 pub(in crate::compile) fn secret(cx: &mut Context<'_>, node: &Node) -> Json {
-    let Some(fields) = cx.fields(node, "secret", "a secret", &["secret"], &[]) else { return Json::Null };
+    let Some(fields) = cx.fields(node, "secret", &grammar::SECRET) else { return Json::Null };
     let Some(entry) = cx.required(&fields, "secret") else { return Json::Null };
     let Some(text) = cx.text(&entry.node, "secret") else { return Json::Null };
     let is_reference = match text.split_once(':') {
