@@ -21,8 +21,8 @@ pub enum Problem {
     Yaml { message: String },
     #[error("a tab cannot be used for indentation")]
     Tab,
-    #[error("values are nested more than {limit} deep")]
-    TooDeep { limit: usize },
+    #[error("{what} are nested more than {limit} deep")]
+    TooDeep { what: &'static str, limit: usize },
     #[error("the file stands for more than {limit} values, aliases counted each time they are used")]
     TooManyValues { limit: usize },
     #[error("YAML tags such as `{tag}` are not part of the language")]
@@ -111,10 +111,10 @@ pub enum Problem {
     NoSteps,
     #[error("`run` needs at least a program")]
     NoProgram,
-    #[error("step `{step}` does nothing")]
-    NoWork { step: String },
-    #[error("step `{step}` does two things, `{first}` and `{second}`")]
-    TwoWorks { step: String, first: String, second: String },
+    #[error("{what} `{name}` does nothing")]
+    NoWork { what: &'static str, name: String },
+    #[error("{what} `{name}` does two things, `{first}` and `{second}`")]
+    TwoWorks { what: &'static str, name: String, first: String, second: String },
     #[error("`{field}` does not belong to {kind}")]
     WrongPlace { field: String, kind: &'static str },
     #[error("`{field}` needs a loop, and step `{step}` has none")]
@@ -131,6 +131,10 @@ pub enum Problem {
     InputMissing { callee: String, input: String },
     #[error("`after` goes round in a circle: {}", path.join(" → "))]
     Cycle { path: Vec<String> },
+    #[error("`{work}` cannot be a member of a chain")]
+    NotInChain { work: &'static str },
+    #[error("a pause of {text} is too long here: a slot of the worker is held meanwhile")]
+    PauseTooLong { text: String },
     #[error("there is no pool `{pool}`")]
     UnknownPool { pool: String, meant: Option<String> },
     #[error("{demand} of pool `{pool}` can never be had: it has {slots}")]
@@ -154,7 +158,9 @@ pub enum Problem {
     #[error("there is no test `{name}`")]
     UnknownTest { name: String },
     #[error("`{name}` exists only inside a loop")]
-    OnlyInLoops { name: String, before_loop: bool },
+    OnlyInLoops { name: String, help: &'static str },
+    #[error("member `{member}` has not ended when this is rendered")]
+    NotYet { member: String },
     #[error("`{root}` must be followed by a name that is written out")]
     NotNamed { root: &'static str },
     #[error("`steps` cannot be used here: this is rendered before any step has run")]
@@ -227,6 +233,8 @@ impl Problem {
             NotAnInput { .. } => "not-an-input",
             InputMissing { .. } => "input-missing",
             Cycle { .. } => "cycle",
+            NotInChain { .. } => "not-in-chain",
+            PauseTooLong { .. } => "pause-too-long",
             UnknownPool { .. } => "unknown-pool",
             PoolTooSmall { .. } => "pool-too-small",
             TemplateSyntax { .. } => "template-syntax",
@@ -238,6 +246,7 @@ impl Problem {
             UnknownFilter { .. } => "unknown-filter",
             UnknownTest { .. } => "unknown-test",
             OnlyInLoops { .. } => "only-in-loops",
+            NotYet { .. } => "not-yet",
             NotNamed { .. } => "not-named",
             TooEarly => "too-early",
             NotAfter { .. } => "not-after",
@@ -300,7 +309,7 @@ impl Problem {
         use Problem::*;
         Some(match self {
             NobodysFunction { .. } => {
-                "say what it does, with `run`, `shell`, `http` or `sql`; programs that have functions use the library"
+                "say what it does, with `run`, `shell`, `http`, `sql` or `do`; programs that have functions use the library"
             }
             BadCause { .. } => {
                 "write `timeout`, `connect`, `exit:75`, `signal:9`, `status:503`, `status:5xx` or `sql:40001`"
@@ -332,16 +341,22 @@ impl Problem {
             }
             NoStatement => "write it like `query: select 1`",
             BadSecret { .. } => "write `env:NAME` or `file:PATH`; workers look it up when they need it",
-            NoWork { .. } => "give it one of `run`, `shell`, `http`, `sql`, `action`, `flow` or `wait`",
+            NoWork { what: "member", .. } => "give it one of `run`, `shell`, `http`, `sql`, `wait` or `do`",
+            NoWork { what: "action", .. } => "give it one of `run`, `shell`, `http`, `sql` or `do`",
+            NoWork { .. } => "give it one of `run`, `shell`, `http`, `sql`, `do`, `action`, `flow` or `wait`",
+            TwoWorks { what: "member", .. } => "make two members of it",
+            TwoWorks { what: "action", .. } => "make two actions of it",
             TwoWorks { .. } => "make two steps of it",
+            NotInChain { .. } => "it has limits of its own, which only a step can wait for",
+            PauseTooLong { .. } => {
+                "at most 1m; a `wait` step, or `retry` of the step, waits longer and holds nothing"
+            }
+            NotYet { .. } => "a member sees those before it; `while` sees the round that has just ended",
             NeedsLoop { .. } => "add `with_items`, or remove the field",
             TemplateSyntax { .. } => "braces that are not a template go between {% raw %} and {% endraw %}",
             NotOneExpression { .. } => "write it like \"{{ inputs.items }}\", with nothing around it",
             TemplateStatement { .. } => "`if` and `for` can; `for` at most four deep",
-            OnlyInLoops { before_loop: true, .. } => {
-                "`when` and `with_items` are evaluated once, before the first item"
-            }
-            OnlyInLoops { .. } => "add `with_items` to the step",
+            OnlyInLoops { help, .. } => help,
             NotNamed { .. } => "write it like `steps.fetch.output` or `run.id`",
             OwnResult { .. } => "only steps in `after` can be used",
             _ => return None,

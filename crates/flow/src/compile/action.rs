@@ -9,7 +9,7 @@ use crate::template::Names;
 use crate::yaml::Node;
 use tidegate_core::model::{Action, ActionPolicy, ActionWork, MAX_LOSSES, Requirement, Retry};
 
-const FIELDS: [&str; 21] = [
+const FIELDS: [&str; 22] = [
     "action",
     "description",
     "inputs",
@@ -17,6 +17,7 @@ const FIELDS: [&str; 21] = [
     "shell",
     "http",
     "sql",
+    "do",
     "env",
     "cwd",
     "worker",
@@ -32,7 +33,6 @@ const FIELDS: [&str; 21] = [
     "max_losses",
     "on",
 ];
-const LATER: [&str; 1] = ["do"];
 
 pub(super) fn compile(
     cx: &mut Context<'_>,
@@ -40,7 +40,7 @@ pub(super) fn compile(
     declared: &Declared,
     firsts: &mut Firsts,
 ) -> Option<Action> {
-    let fields = cx.fields(node, "action", "an action", &FIELDS, &LATER)?;
+    let fields = cx.fields(node, "action", "an action", &FIELDS, &[])?;
     let head = fields.get("action")?;
     let name = cx.named(head, "an action");
     if let Some(name) = &name {
@@ -72,23 +72,25 @@ pub(super) fn compile(
     Some(Action { policy, description, inputs, key, work })
 }
 
-/// `run`, `shell`, `http`, `sql`, or a function that a worker registered (`worker: true`, which is also the default).
+/// `run`, `shell`, `http`, `sql`, `do`, or a function that a worker registered (`worker: true`, which is also the default).
 fn work(cx: &mut Context<'_>, fields: &Fields<'_>, declared: &Declared, names: Names<'_>) -> ActionWork {
+    let head = fields.get("action");
+    let owner = head.and_then(|head| Some((head.node.text()?, head.node.span))).unwrap_or_default();
     let worker = fields.get("worker").filter(|entry| cx.flag(entry) == Some(true));
     let built_in = BUILT_IN.iter().filter_map(|work| fields.get(work));
     let mut works = built_in.chain(worker);
     let (first, second) = (works.next(), works.next());
     if let (Some(first), Some(second)) = (first, second) {
-        let action = fields.get("action").and_then(|head| head.node.text()).map_or_else(String::new, quoted);
-        let problem =
-            Problem::TwoWorks { step: action, first: first.key.clone(), second: second.key.clone() };
+        let (what, name) = ("action", quoted(owner.0));
+        let problem = Problem::TwoWorks { what, name, first: first.key.clone(), second: second.key.clone() };
         cx.report(second.key_span, problem);
     }
     let built_in = first.filter(|first| first.key != "worker");
     let kind = match built_in {
         Some(entry) if process::WORKS.contains(&entry.key.as_str()) => None,
         Some(entry) if entry.key == "http" => Some("an `http` action"),
-        Some(_) => Some("an `sql` action"),
+        Some(entry) if entry.key == "sql" => Some("an `sql` action"),
+        Some(_) => Some("a `do` action"),
         None => Some("a function of a worker"),
     };
     for entry in ["env", "cwd"].iter().filter_map(|field| fields.get(field)) {
@@ -97,7 +99,7 @@ fn work(cx: &mut Context<'_>, fields: &Fields<'_>, declared: &Declared, names: N
         }
     }
     match built_in {
-        Some(entry) => ActionWork::Order(order(cx, entry, fields, &declared.connections, names)),
+        Some(entry) => ActionWork::Order(order(cx, owner, entry, fields, &declared.connections, names)),
         None => ActionWork::Function,
     }
 }

@@ -15,7 +15,7 @@ use tidegate_core::model::{Backoff, Cause, Requirement, Retry, Rule, Step};
 use tidegate_core::suggest::nearest;
 use tidegate_core::time::Span;
 
-pub(super) const FIELDS: [&str; 23] = [
+pub(super) const FIELDS: [&str; 25] = [
     "after",
     "when",
     "always",
@@ -27,6 +27,8 @@ pub(super) const FIELDS: [&str; 23] = [
     "shell",
     "http",
     "sql",
+    "do",
+    "repeat",
     "env",
     "cwd",
     "action",
@@ -40,7 +42,6 @@ pub(super) const FIELDS: [&str; 23] = [
     "max_losses",
     "on",
 ];
-const LATER: [&str; 2] = ["do", "repeat"];
 const BACKOFFS: [(&str, Backoff); 3] =
     [("constant", Backoff::Constant), ("linear", Backoff::Linear), ("exponential", Backoff::Exponential)];
 const MAX_ATTEMPTS: u32 = 10_000;
@@ -62,7 +63,7 @@ pub(super) fn compile(
     calls: &mut Vec<Call>,
 ) -> Option<Step> {
     let name = cx.identifier(&entry.key, entry.key_span, "a step");
-    let fields = cx.fields(&entry.node, &entry.key, "a step", &FIELDS, &LATER)?;
+    let fields = cx.fields(&entry.node, &entry.key, "a step", &FIELDS, &[])?;
     let looped = fields.get("with_items").is_some() || fields.get("cursor").is_some();
     let ended = around.graph.ended_before(index);
     let names = Names {
@@ -72,6 +73,7 @@ pub(super) fn compile(
         in_loop: false,
         before_loop: looped,
         run: true,
+        ..Names::default()
     };
     let each = looping::compile(cx, entry, &fields, names);
     let work = {

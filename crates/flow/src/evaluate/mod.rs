@@ -13,6 +13,7 @@ pub use items::Items;
 pub use needs::{Needed, Part, steps_needed};
 pub(crate) use render::Renderer;
 pub use scope::{Callee, Scope, StepResult};
+pub(crate) use work::order_of;
 
 use crate::template::Limits;
 use crate::yaml::json_kind;
