@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use support::engine::Heard;
 use support::server::{Reply, Server};
-use support::{Bench, Witness, bench, failure, output, within, worker_process};
+use support::{Bench, Witness, bench, failure, output, until, within, worker_process};
 use tidegate_core::protocol::{Evaluation, Failure, Outcome, Payload};
 use tidegate_core::time::Span;
 use tidegate_flow::evaluate::{Scope, evaluate_step};
@@ -207,14 +207,19 @@ async fn a_server_that_asks_for_time_is_given_it_here_or_by_the_engine() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_member_that_runs_out_of_time_is_gone_before_the_next_begins() {
-    let (witness, folder) = (Witness::new(), tempfile::tempdir().unwrap());
-    // The second try looks whether the first is still there.
+    let folder = tempfile::tempdir().unwrap();
+    // Whoever is first stays; the next one looks whether it is still there, and if so, that is final.
     let script =
         format!("if test -e pid; then ! test -e /proc/$(cat pid); else echo $$ >pid; {STUBBORN}; fi");
-    let step = "do: [{ name: a, do: [{ name: b, run: [sh, -c, \"{{ inputs.script }}\"], env: { FIFO: \"{{ inputs.fifo }}\" }, cwd: \"{{ inputs.cwd }}\" }], timeout: 500ms, retry: { attempts: 2, delay: 1ms } }]";
-    let inputs = json!({ "script": script, "fifo": witness.path(), "cwd": folder.path() });
-    assert_eq!(done(step, inputs).await["a"]["state"], "succeeded");
-    witness.gone();
+    let step = "do:
+  - name: a
+    do:
+      - { name: b, run: [sh, -c, \"{{ inputs.script }}\"], env: { FIFO: /dev/null }, cwd: \"{{ inputs.cwd }}\" }
+    timeout: 500ms
+    retry: { attempts: 20, delay: 1ms, on: timeout }";
+    let output = done(step, json!({ "script": script, "cwd": folder.path() })).await;
+    assert_eq!(output["a"]["state"], "succeeded");
+    assert!(folder.path().join("pid").exists());
     let failed = failed("do: [{ name: a, run: [sleep, \"1000\"], timeout: 50ms }]", json!({})).await;
     assert_eq!(failed.error, "member `a`: it ran longer than its timeout of 50ms");
     assert_eq!(failed.cause.unwrap().0.as_str(), "timeout");
@@ -246,7 +251,7 @@ async fn a_chain_that_is_stopped_has_stopped_when_its_process_is_gone() {
 #[tokio::test(flavor = "multi_thread")]
 async fn without_renewals_its_process_is_gone_before_the_lease_ends() {
     let (mut bench, folder) = (bench(|_| {}), tempfile::tempdir().unwrap());
-    bench.engine.lease = Span::seconds(1);
+    bench.engine.lease = Span::seconds(3);
     bench.engine.stop_renewing();
     let (witness, after) = (Witness::new(), folder.path().join("after"));
     let given_up = bench.engine.hand_out(stubborn(&witness, &after));
@@ -297,6 +302,25 @@ async fn a_request_or_a_pause_is_stopped_at_once() {
     let lease = bench.engine.hand_out(order(endless, &json!({ "no": false })));
     bench.engine.stop(lease);
     assert_eq!(within(bench.engine.outcome(lease)).await, Outcome::Stopped);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_statement_has_let_go_when_its_chain_has_stopped() {
+    let (mut bench, folder) = (bench(|_| {}), tempfile::tempdir().unwrap());
+    let other = rusqlite::Connection::open(folder.path().join("data.db")).unwrap();
+    other.execute_batch("create table t (n integer)").unwrap();
+    other.busy_timeout(std::time::Duration::ZERO).unwrap();
+    let step = "do:
+  - { name: first, run: [echo, hello] }
+  - name: fill
+    sql:
+      connection: db
+      query: insert into t with recursive c(n) as (select 1 union all select n + 1 from c) select n from c";
+    let lease = bench.engine.hand_out(in_folder(&order(step, &json!({})), folder.path()));
+    until("it writes", async || other.execute_batch("begin immediate; rollback").is_err()).await;
+    bench.engine.stop(lease);
+    assert_eq!(within(bench.engine.outcome(lease)).await, Outcome::Stopped);
+    assert_eq!(other.execute_batch("begin immediate; rollback"), Ok(()), "the file is free");
 }
 
 #[tokio::test(flavor = "multi_thread")]
