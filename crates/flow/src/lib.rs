@@ -7,7 +7,8 @@
 //! - [`grammar`] is the table of everything that can be written, and where;
 //! - [`schema`] is the same for editors;
 //! - [`submit`] checks the inputs of a new run, and renders its tags and key;
-//! - [`evaluate`] answers the questions the engine asks while a run makes progress.
+//! - [`evaluate`] answers the questions the engine asks while a run makes progress;
+//! - [`chain`] is what a worker is handed for `do` and `repeat`, and renders as it goes.
 //!
 //! ```
 //! let errors = tidegate_flow::parse("demo.yaml", "flow: demo\nsteps:\n  hello: { rnu: [echo, hello] }\n").unwrap_err();
@@ -15,6 +16,7 @@
 //! assert!(errors.render(false).contains("help: did you mean `run`?"));
 //! ```
 
+pub mod chain;
 mod compile;
 mod diagnostics;
 mod duration;

@@ -22,8 +22,8 @@ pub enum Problem {
     Yaml { message: String },
     #[error("a tab cannot be used for indentation")]
     Tab,
-    #[error("values are nested more than {limit} deep")]
-    TooDeep { limit: usize },
+    #[error("{what} are nested more than {limit} deep")]
+    TooDeep { what: &'static str, limit: usize },
     #[error("the file stands for more than {limit} values, aliases counted each time they are used")]
     TooManyValues { limit: usize },
     #[error("YAML tags such as `{tag}` are not part of the language")]
@@ -118,10 +118,10 @@ pub enum Problem {
     NoSteps,
     #[error("`run` needs at least a program")]
     NoProgram,
-    #[error("step `{step}` does nothing")]
-    NoWork { step: String },
-    #[error("step `{step}` does two things, `{first}` and `{second}`")]
-    TwoWorks { step: String, first: String, second: String },
+    #[error("{what} `{name}` does nothing")]
+    NoWork { what: &'static str, name: String },
+    #[error("{what} `{name}` does two things, `{first}` and `{second}`")]
+    TwoWorks { what: &'static str, name: String, first: String, second: String },
     #[error("`{field}` does not belong to {kind}")]
     WrongPlace { field: String, kind: &'static str },
     #[error("`{field}` needs a loop, and step `{step}` has none")]
@@ -138,6 +138,10 @@ pub enum Problem {
     InputMissing { callee: String, input: String },
     #[error("`after` goes round in a circle: {}", path.join(" → "))]
     Cycle { path: Vec<String> },
+    #[error("`{work}` cannot be a member of a chain")]
+    NotInChain { work: &'static str },
+    #[error("a pause of {text} is too long here: a slot of the worker is held meanwhile")]
+    PauseTooLong { text: String },
     #[error("there is no pool `{pool}`")]
     UnknownPool { pool: String, meant: Option<String> },
     #[error("{demand} of pool `{pool}` can never be had: it has {slots}")]
@@ -161,7 +165,9 @@ pub enum Problem {
     #[error("there is no test `{name}`")]
     UnknownTest { name: String },
     #[error("`{name}` exists only inside a loop")]
-    OnlyInLoops { name: String, before_loop: bool },
+    OnlyInLoops { name: String, help: &'static str },
+    #[error("member `{member}` has not ended when this is rendered")]
+    NotYet { member: String },
     #[error("`{root}` must be followed by a name that is written out")]
     NotNamed { root: &'static str },
     #[error("`steps` cannot be used here: this is rendered before any step has run")]
@@ -236,6 +242,8 @@ impl Problem {
             NotAnInput { .. } => "not-an-input",
             InputMissing { .. } => "input-missing",
             Cycle { .. } => "cycle",
+            NotInChain { .. } => "not-in-chain",
+            PauseTooLong { .. } => "pause-too-long",
             UnknownPool { .. } => "unknown-pool",
             PoolTooSmall { .. } => "pool-too-small",
             TemplateSyntax { .. } => "template-syntax",
@@ -247,6 +255,7 @@ impl Problem {
             UnknownFilter { .. } => "unknown-filter",
             UnknownTest { .. } => "unknown-test",
             OnlyInLoops { .. } => "only-in-loops",
+            NotYet { .. } => "not-yet",
             NotNamed { .. } => "not-named",
             TooEarly => "too-early",
             NotAfter { .. } => "not-after",
@@ -299,7 +308,14 @@ impl Problem {
             UnknownInput { input, .. } => {
                 format!("declare it under `inputs:`: `{input}: {{ type: string }}`")
             }
-            NoWork { .. } => format!("give it one of {}", list(grammar::STEP.one_of)),
+            NoWork { what, .. } => {
+                let works = match *what {
+                    "member" => grammar::MEMBER.one_of,
+                    "action" => grammar::ACTION.one_of,
+                    _ => grammar::STEP.one_of,
+                };
+                format!("give it one of {}", list(works))
+            }
             InputMissing { input, .. } => format!("give it under `inputs:` of the step: `{input}: …`"),
             WrongPack { name, pack } => {
                 let name = name.split_once('.').map_or(name.as_str(), |(_, name)| name);
@@ -314,7 +330,7 @@ impl Problem {
         use Problem::*;
         Some(match self {
             NobodysFunction { .. } => {
-                "say what it does, with `run`, `shell`, `http` or `sql`; programs that have functions use the library"
+                "say what it does, with `run`, `shell`, `http`, `sql` or `do`; programs that have functions use the library"
             }
             BadCause { .. } => {
                 "write `timeout`, `connect`, `exit:75`, `signal:9`, `status:503`, `status:5xx` or `sql:40001`"
@@ -349,15 +365,19 @@ impl Problem {
                 "a pack says what it needs; what there is stands in `tidegate.yaml`, beside the folder `packs`"
             }
             BadSecret { .. } => "write `env:NAME` or `file:PATH`; workers look it up when they need it",
+            TwoWorks { what: "member", .. } => "make two members of it",
+            TwoWorks { what: "action", .. } => "make two actions of it",
             TwoWorks { .. } => "make two steps of it",
+            NotInChain { .. } => "it has limits of its own, which only a step can wait for",
+            PauseTooLong { .. } => {
+                "at most 1m; a `wait` step, or `retry` of the step, waits longer and holds nothing"
+            }
+            NotYet { .. } => "a member sees those before it; `while` sees the round that has just ended",
             NeedsLoop { .. } => "add `with_items`, or remove the field",
             TemplateSyntax { .. } => "braces that are not a template go between {% raw %} and {% endraw %}",
             NotOneExpression { .. } => "write it like \"{{ inputs.items }}\", with nothing around it",
             TemplateStatement { .. } => "`if` and `for` can; `for` at most four deep",
-            OnlyInLoops { before_loop: true, .. } => {
-                "`when` and `with_items` are evaluated once, before the first item"
-            }
-            OnlyInLoops { .. } => "add `with_items` to the step",
+            OnlyInLoops { help, .. } => help,
             NotNamed { .. } => "write it like `steps.fetch.output` or `run.id`",
             OwnResult { .. } => "only steps in `after` can be used",
             _ => return None,

@@ -37,7 +37,10 @@ fn made() -> BTreeMap<String, Vec<u8>> {
         "flow: demo\nkey: '{{{{ 1{} }}}}'\nsteps: {{ one: {{ run: [echo] }} }}\n",
         " + 1".repeat(600)
     );
+    let nested: String = (1..10).map(|n| format!("do: [{{ name: m{n}, ")).collect();
+    let nested = format!("flow: demo\nsteps:\n  one: {{ {nested}run: [echo]{} }}\n", " }]".repeat(9));
     BTreeMap::from([
+        ("chain-too-deep".to_owned(), nested.into_bytes()),
         ("too-deep".to_owned(), deep.into_bytes()),
         ("too-many-values".to_owned(), bomb.into_bytes()),
         ("template-too-long".to_owned(), long.into_bytes()),

@@ -5,7 +5,7 @@ use tidegate_flow::evaluate::{Scope, evaluate_outputs, evaluate_step};
 use tidegate_flow::{parse, parse_duration};
 
 /// Pieces that lead deep into the language, so that chance finds more than syntax errors.
-const PIECES: [&str; 50] = [
+const PIECES: [&str; 58] = [
     "flow: a\n",
     "steps:\n",
     "  one:\n",
@@ -56,6 +56,14 @@ const PIECES: [&str; 50] = [
     "\", params: [\"",
     "\"] }\n",
     "connections: { db: { url: \"mysql://a:b@c/d\" } }\n",
+    "    do:\n",
+    "      - name: page\n        run: [echo, \"",
+    "      - name: save\n        do:\n          - { name: inner, wait: ",
+    " }\n",
+    "    repeat: { while: \"",
+    "\", delay: 1s, max: 5 }\n",
+    "page.output.json",
+    "repeat.index",
 ];
 
 fn soup() -> impl Strategy<Value = String> {
@@ -105,6 +113,50 @@ proptest! {
     }
 }
 
+/// A chain of members, some of them chains, with what belongs to members and what does not.
+fn members(depth: u32) -> BoxedStrategy<String> {
+    let names = prop::sample::select(vec!["a", "b", "page", "item", "not", "x-y", ""]);
+    let texts = prop::sample::select(vec![
+        "{{ a.output.n }}",
+        "{{ b.state == 'skipped' }}",
+        "{{ page.output.body.more }}",
+        "{{ repeat.index < 3 }}",
+        "{{ inputs.x }}",
+        "{{ item }}",
+        "5s",
+        "true",
+    ]);
+    let leaf = (prop::sample::select(vec!["run: [echo, ", "wait: ", "shell: ", "action: "]), texts.clone());
+    let leaf = leaf.prop_map(|(work, text)| {
+        let close = if work.ends_with("[echo, ") { "]" } else { "" };
+        format!("{work}{text:?}{close}")
+    });
+    let work = match depth {
+        0 => leaf.boxed(),
+        _ => prop_oneof![3 => leaf, 2 => members(depth - 1).prop_map(|members| format!("do: {members}"))]
+            .boxed(),
+    };
+    let more = prop::sample::select(vec!["", "timeout: 1s", "retry: { attempts: 2 }", "pools: {}", "when: "]);
+    let repeat = prop::option::of(texts.clone());
+    let member = (names, work, more, repeat, texts).prop_map(|(name, work, more, repeat, text)| {
+        let when = if more == "when: " { format!("{text:?}") } else { String::new() };
+        let more = if more.is_empty() { String::new() } else { format!(", {more}{when}") };
+        let repeat = repeat.map(|text| format!(", repeat: {{ while: {text:?} }}")).unwrap_or_default();
+        format!("{{ name: {name:?}, {work}{more}{repeat} }}")
+    });
+    prop::collection::vec(member, 0..4).prop_map(|members| format!("[{}]", members.join(", "))).boxed()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_chain_is_read(members in members(3)) {
+        let file = format!("flow: a\ninputs: {{ x: {{ type: any, default: 1 }} }}\nsteps:\n  one:\n    do: {members}\n");
+        read(file.as_bytes());
+    }
+}
+
 /// Sizes at which anything worse than linear would be felt.
 #[test]
 fn large_files_are_read_in_time() {
@@ -112,6 +164,12 @@ fn large_files_are_read_in_time() {
         (0..4000).map(|n| format!("  s{n}: {{ run: [echo], after: [s{}] }}\n", n.max(1) - 1)).collect();
     let chain = format!("flow: a\nsteps:\n{many}");
     assert!(parse("chain.yaml", &chain).is_err_and(|errors| errors.len() == 1), "the first waits for itself");
+    let members: String = (1..4000)
+        .map(|n| format!("      - {{ name: m{n}, run: [echo, '{{{{ m{}.state }}}}'] }}\n", n - 1))
+        .collect();
+    let chain = format!("flow: a\nsteps:\n  one:\n    do:\n      - {{ name: m0, run: [echo] }}\n{members}");
+    let flow = parse("members.yaml", &chain).unwrap().flows.remove(0);
+    evaluate_step(&flow, 0, &Scope::default());
     let wrong: String = (0..5000).map(|n| format!("x{n}: 1\n")).collect();
     let errors = parse("wrong.yaml", format!("flow: a\nsteps: {{}}\n{wrong}")).unwrap_err();
     assert!(errors.render(false).contains("100 errors, and there are more"));

@@ -101,6 +101,11 @@ impl Calls {
         self.calls.insert(lease, Call { abort, notice, grace });
     }
 
+    /// Until when it may run, and how long it has to end.
+    pub(crate) fn bounds(&self, lease: Lease) -> Option<(Moment, Span)> {
+        self.calls.get(&lease).map(|call| (call.notice.deadline(), call.grace))
+    }
+
     pub(crate) fn extend(&self, lease: Lease, deadline: Moment) {
         if let Some(call) = self.calls.get(&lease) {
             call.notice.extend(deadline);

@@ -11,6 +11,7 @@ use crate::guardian::wire::{Command, Event, Id, Spawn, Stream};
 use crate::logs::{LogLine, LogSink};
 use crate::outcome::of_process;
 use crate::output::Capture;
+use crate::program::Program;
 use crate::secrets::{Secrets, Veil};
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::collections::{BTreeMap, VecDeque};
@@ -22,18 +23,6 @@ use tidegate_core::time::{Moment, Span};
 
 /// How long the end of the worker waits for a guardian that does not end; then it kills what it knows of itself.
 const PATIENCE: Duration = Duration::from_secs(5);
-
-/// What is to run, and by when it must be over.
-pub(crate) struct ProcessOrder {
-    pub(crate) run: RunId,
-    pub(crate) argv: Vec<String>,
-    pub(crate) env: BTreeMap<String, String>,
-    pub(crate) cwd: Option<String>,
-    /// What it knows and nobody else may see.
-    pub(crate) secrets: Secrets,
-    pub(crate) deadline: Moment,
-    pub(crate) grace: Span,
-}
 
 struct Live {
     lease: Lease,
@@ -79,7 +68,8 @@ impl Processes {
         }
     }
 
-    pub(crate) fn start(&mut self, lease: Lease, order: ProcessOrder) {
+    /// Until the deadline, unless that is extended.
+    pub(crate) fn start(&mut self, lease: Lease, program: Program, (deadline, grace): (Moment, Span)) {
         let guardian = match &mut self.guardian {
             Some(guardian) => guardian,
             none => match start_guardian(self.command.as_ref()) {
@@ -89,7 +79,7 @@ impl Processes {
         };
         let id = self.next_id;
         self.next_id += 1;
-        let ProcessOrder { run, argv, env, cwd, secrets, deadline, grace } = order;
+        let Program { run, argv, env, cwd, secrets } = program;
         guardian.tell(Command::Spawn(Spawn { id, argv, env, cwd, deadline, grace }));
         let live = Live {
             lease,

@@ -1,27 +1,27 @@
-//! Carries attempts out: as a process under the guardian, as a function of this process, as a request, or as statements.
+//! Carries attempts out: as a process under the guardian, as a function of this process, as a request, as statements, or
+//! as a chain of these.
 
+use crate::chain::{Ask, Hands, Relay};
 use crate::functions::{Calls, Functions};
 use crate::guardian::GuardianCommand;
 use crate::http::{Reach, Requests};
 use crate::logs::LogSink;
 use crate::order::{self, Work};
-use crate::processes::{ProcessOrder, Processes};
-use crate::secrets::Secrets;
+use crate::processes::Processes;
+use crate::program::{Identity, Program};
 use crate::sql::Databases;
-use std::collections::{BTreeMap, VecDeque};
-use tidegate_core::ids::{RunId, TaskId};
-use tidegate_core::model::{Order, Surroundings};
+use std::collections::VecDeque;
+use tidegate_core::ids::RunId;
+use tidegate_core::model::Order;
 use tidegate_core::protocol::{Attempt, Lease, Outcome};
 use tidegate_core::time::{Moment, Span};
-
-/// What carries scripts out: every system has it.
-const SHELL: &str = "sh";
 
 pub(crate) struct Runner {
     processes: Processes,
     calls: Calls,
     requests: Requests,
     databases: Databases,
+    relay: Relay,
     /// Could not be started at all.
     refused: VecDeque<(Lease, Outcome)>,
 }
@@ -38,26 +38,34 @@ impl Runner {
             calls: Calls::new(functions),
             requests: Requests::new(reach),
             databases: Databases::default(),
+            relay: Relay::new(),
             refused: VecDeque::new(),
         }
     }
 
     /// However this goes, `next` gives its end exactly once.
     pub(crate) fn start(&mut self, attempt: &Attempt, run: RunId, deadline: Moment, grace: Span) {
-        let lease = attempt.lease;
+        let (lease, identity) = (attempt.lease, Identity::new(attempt, run));
         let started = order::read(&attempt.order).and_then(|work| match work {
             Work::Call { function, input } => {
                 self.calls.call(attempt, run, (deadline, grace), &function, input)
             }
+            Work::Chain(chain) => {
+                let (requests, databases) = (self.requests.clone(), self.databases.clone());
+                let processes = self.relay.asker(identity);
+                self.calls.start(attempt, run, (deadline, grace), |ctx| {
+                    Hands { requests, databases, processes, ctx }.perform(chain)
+                });
+                Ok(())
+            }
             Work::Order(Order::Run { argv, surroundings }) => {
-                let order = process(argv, surroundings, attempt, run, (deadline, grace))?;
-                self.processes.start(lease, order);
+                let program = Program::new(argv, surroundings, &identity)?;
+                self.processes.start(lease, program, (deadline, grace));
                 Ok(())
             }
             Work::Order(Order::Shell { script, surroundings }) => {
-                let argv = vec![SHELL.to_owned(), "-c".to_owned(), script];
-                let order = process(argv, surroundings, attempt, run, (deadline, grace))?;
-                self.processes.start(lease, order);
+                let program = Program::script(script, surroundings, &identity)?;
+                self.processes.start(lease, program, (deadline, grace));
                 Ok(())
             }
             Work::Order(Order::Http(request)) => {
@@ -97,58 +105,59 @@ impl Runner {
         if let Some(refused) = self.refused.pop_front() {
             return refused;
         }
-        tokio::select! {
-            Some(ended) = self.calls.next() => ended,
-            ended = self.processes.next() => ended,
+        loop {
+            let ended = tokio::select! {
+                Some((lease, outcome)) = self.calls.next() => self.relay.call_ended(lease, outcome),
+                (lease, outcome) = self.processes.next() => self.relay.process_ended(lease, outcome),
+                ask = self.relay.next() => {
+                    self.heed(ask);
+                    None
+                }
+            };
+            if let Some(ended) = ended {
+                return ended;
+            }
+        }
+    }
+
+    /// What a chain asks for.
+    fn heed(&mut self, ask: Ask) {
+        match ask {
+            Ask::Start { lease, program, ended } => {
+                // A chain that has ended meanwhile needs no process any more.
+                if let Some(bounds) = self.calls.bounds(lease).filter(|_| !ended.is_closed()) {
+                    self.processes.start(lease, program, bounds);
+                    self.relay.started(lease, ended);
+                }
+            }
+            Ask::Stop(lease) => self.processes.stop(lease),
+            Ask::Settle { lease, settled } => self.relay.settle(lease, settled),
         }
     }
 
     /// One that has ended, if there is any. Processes are left to `next`.
     pub(crate) fn try_next(&mut self) -> Option<(Lease, Outcome)> {
-        self.refused.pop_front().or_else(|| self.calls.try_next())
+        if let Some(refused) = self.refused.pop_front() {
+            return Some(refused);
+        }
+        loop {
+            let (lease, outcome) = self.calls.try_next()?;
+            if let Some(ended) = self.relay.call_ended(lease, outcome) {
+                return Some(ended);
+            }
+        }
     }
 
     /// Ends everything at once, and tells how all that was left has ended.
     pub(crate) async fn close(&mut self) -> Vec<(Lease, Outcome)> {
         let mut ended: Vec<_> = self.refused.drain(..).collect();
-        ended.extend(self.processes.close().await);
-        ended.extend(self.calls.close().await);
+        for (lease, outcome) in self.processes.close().await {
+            ended.extend(self.relay.process_ended(lease, outcome));
+        }
+        for (lease, outcome) in self.calls.close().await {
+            ended.extend(self.relay.call_ended(lease, outcome));
+        }
         self.databases.close().await;
         ended
-    }
-}
-
-/// The error is a sentence.
-fn process(
-    argv: Vec<String>,
-    surroundings: Surroundings,
-    attempt: &Attempt,
-    run: RunId,
-    (deadline, grace): (Moment, Span),
-) -> Result<ProcessOrder, String> {
-    let Surroundings { env, cwd } = surroundings;
-    let mut secrets = Secrets::default();
-    let reveal = |(name, text)| Ok((name, secrets.reveal(&text)?));
-    let mut env = env.into_iter().map(reveal).collect::<Result<BTreeMap<String, String>, String>>()?;
-    env.extend(identity(attempt, run));
-    Ok(ProcessOrder { run, argv, env, cwd, secrets, deadline, grace })
-}
-
-/// What a process can know about itself. The task is the same for all attempts, so it serves as idempotency
-/// key; the epoch only grows, so it serves as fencing token. An order cannot change them.
-fn identity(attempt: &Attempt, run: RunId) -> BTreeMap<String, String> {
-    BTreeMap::from([
-        ("TIDEGATE_RUN".into(), run.to_string()),
-        ("TIDEGATE_TASK".into(), task(attempt.lease.task)),
-        ("TIDEGATE_ATTEMPT".into(), attempt.number.to_string()),
-        ("TIDEGATE_EPOCH".into(), attempt.lease.epoch.to_string()),
-    ])
-}
-
-/// `7`, and `7#1` for the second item of a loop.
-fn task(task: TaskId) -> String {
-    match task.index() {
-        None => task.node.0.to_string(),
-        Some(index) => format!("{}#{index}", task.node.0),
     }
 }

@@ -109,8 +109,9 @@ impl Diary {
         line.push(b'\n');
         self.size += line.len() as u64;
         if self.size > LARGEST
-            && let Ok(full) = serde_json::to_vec(&Note { at: note.at, task: None, what: What::Full {} })
+            && let Ok(mut full) = serde_json::to_vec(&Note { at: note.at, task: None, what: What::Full {} })
         {
+            full.push(b'\n');
             line = full;
         }
         drop(self.file.write_all(&line));

@@ -106,3 +106,32 @@ fn pipeline() {
     let again: serde_json::Value = serde_json::from_str(&test.run().stdout).unwrap();
     assert_eq!(again, outputs, "what was there is replaced");
 }
+
+/// Each customer's pages are asked for until the last, one that fails is asked for again, and a second run replaces what
+/// the first one stored.
+#[test]
+fn paging() {
+    let server = Server::start(|target, before| {
+        let page = |count: usize, more: bool| {
+            let orders = vec!["{}"; count].join(",");
+            let body = format!("{{\"orders\":[{orders}],\"paging\":{{\"hasMore\":{more}}}}}");
+            answer(200, "content-type: application/json\r\n", &body)
+        };
+        match (target, before) {
+            ("/customers/ada/orders?page=1", _) => page(10, true),
+            ("/customers/ada/orders?page=2", 0) => answer(503, "", "busy"),
+            ("/customers/ada/orders?page=2", _) => page(10, true),
+            ("/customers/ada/orders?page=3", _) => page(4, false),
+            ("/customers/grace/orders?page=1", _) => page(0, false),
+            _ => answer(404, "", ""),
+        }
+    });
+    let api = format!("api=http://{}", server.address);
+    let test = example("paging.yaml").args(["run", "paging.yaml", "-i", &api, "-q", "-o", "json"]);
+    for _ in 0..2 {
+        let outcome = test.run();
+        assert_eq!(outcome.stdout, "{\"orders\":[24,0],\"pages\":[3,1]}\n", "{}", outcome.stderr);
+    }
+    assert_eq!(server.asked("/customers/ada/orders?page=2").len(), 3);
+    assert_eq!(server.asked("/customers/ada/orders?page=4").len(), 0);
+}

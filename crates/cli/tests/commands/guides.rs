@@ -7,6 +7,7 @@ const FIRST_FLOW: &str = include_str!("../../../../docs/guides/first-flow.md");
 const HTTP: &str = include_str!("../../../../docs/guides/http.md");
 const PACKS: &str = include_str!("../../../../docs/guides/packs.md");
 const SQL: &str = include_str!("../../../../docs/guides/sql.md");
+const CHAINS: &str = include_str!("../../../../docs/guides/chains.md");
 
 /// The texts between fences of this kind.
 fn fenced<'a>(text: &'a str, kind: &str) -> Vec<&'a str> {
@@ -23,7 +24,7 @@ fn fields<'a>(text: &'a str, heading: &str) -> Vec<&'a str> {
 
 #[test]
 fn every_flow_in_the_guides_is_valid() {
-    let flows = [README, FIRST_FLOW, HTTP, PACKS, SQL].map(|guide| fenced(guide, "yaml")).concat();
+    let flows = [README, FIRST_FLOW, HTTP, PACKS, SQL, CHAINS].map(|guide| fenced(guide, "yaml")).concat();
     assert!(flows.len() >= 8);
     for (number, flow) in flows.iter().enumerate() {
         let file = format!("{number}.yaml");
@@ -49,6 +50,17 @@ fn every_field_in_the_guide_exists() {
         let text = format!("flow: a\nsteps:\n  b:\n    {work}: {{ {field}: null }}\n");
         let test = Test::new().file("a.yaml", &text).args(["check", "a.yaml"]).status(2);
         assert!(!test.run().stderr.contains("unknown field"), "{field}");
+    }
+    let (member, repeat) =
+        (fields(CHAINS, "## The fields of a member"), fields(CHAINS, "## Again and again"));
+    assert!(member.contains(&"retry") && repeat.contains(&"while"));
+    let of_members = member.iter().map(|field| format!("do: [{{ {field}: null }}]"));
+    for text in
+        of_members.chain(repeat.iter().map(|field| format!("repeat: {{ {field}: null }}\n    run: [ls]")))
+    {
+        let text = format!("flow: a\nsteps:\n  b:\n    {text}\n");
+        let test = Test::new().file("a.yaml", &text).args(["check", "a.yaml"]).status(2);
+        assert!(!test.run().stderr.contains("unknown field"), "{text}");
     }
     for field in flow {
         let text = format!("flow: a\nsteps: {{ b: {{ run: [ls] }} }}\n{field}: null\n");

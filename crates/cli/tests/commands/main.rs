@@ -4,6 +4,7 @@
 mod database;
 
 mod actions;
+mod chains;
 mod check;
 mod examples;
 mod guides;

@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Fully rendered work for a built-in runner: nothing in it is a template any more. Stored and sent as JSON. A call of
-/// a function is `{"call": {"function": …, "input": …}}` instead, so that its input is never read on the way.
+/// a function is `{"call": {"function": …, "input": …}}` instead, so that its input is never read on the way, and a chain
+/// is `{"do": {"root": …, "scope": …}}`, whose members become orders one by one, on the worker.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Order {

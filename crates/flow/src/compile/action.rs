@@ -48,23 +48,25 @@ pub(super) fn compile(
     Some(Action { policy, description, inputs, key, work })
 }
 
-/// `run`, `shell`, `http`, `sql`, or a function that a worker registered (`worker: true`, which is also the default).
+/// `run`, `shell`, `http`, `sql`, `do`, or a function that a worker registered (`worker: true`, which is also the default).
 fn work(cx: &mut Context<'_>, fields: &Fields<'_>, declared: &Declared, names: Names<'_>) -> ActionWork {
+    let head = fields.get("action");
+    let owner = head.and_then(|head| Some((head.node.text()?, head.node.span))).unwrap_or_default();
     let worker = fields.get("worker").filter(|entry| cx.flag(entry) == Some(true));
     let built_in = BUILT_IN.iter().filter_map(|work| fields.get(work));
     let mut works = built_in.chain(worker);
     let (first, second) = (works.next(), works.next());
     if let (Some(first), Some(second)) = (first, second) {
-        let action = fields.get("action").and_then(|head| head.node.text()).map_or_else(String::new, quoted);
-        let problem =
-            Problem::TwoWorks { step: action, first: first.key.clone(), second: second.key.clone() };
+        let (what, name) = ("action", quoted(owner.0));
+        let problem = Problem::TwoWorks { what, name, first: first.key.clone(), second: second.key.clone() };
         cx.report(second.key_span, problem);
     }
     let built_in = first.filter(|first| first.key != "worker");
     let kind = match built_in {
         Some(entry) if process::WORKS.contains(&entry.key.as_str()) => None,
         Some(entry) if entry.key == "http" => Some("an `http` action"),
-        Some(_) => Some("an `sql` action"),
+        Some(entry) if entry.key == "sql" => Some("an `sql` action"),
+        Some(_) => Some("a `do` action"),
         None => Some("a function of a worker"),
     };
     for entry in ["env", "cwd"].iter().filter_map(|field| fields.get(field)) {
@@ -73,7 +75,7 @@ fn work(cx: &mut Context<'_>, fields: &Fields<'_>, declared: &Declared, names: N
         }
     }
     match built_in {
-        Some(entry) => ActionWork::Order(order(cx, entry, fields, &declared.connections, names)),
+        Some(entry) => ActionWork::Order(order(cx, owner, entry, fields, &declared.connections, names)),
         None => ActionWork::Function,
     }
 }

@@ -67,7 +67,7 @@ impl Context<'_> {
             let key = entry.key.as_str();
             if place.later.contains(&key) {
                 self.report(entry.key_span, Problem::NotSupported { what: quoted(key) });
-            } else if place.field(key).is_none() {
+            } else if place.field(key).is_none() && !place.elsewhere.contains(&key) {
                 let meant = nearest(key, place.names());
                 let problem = Problem::UnknownField { field: quoted(key), place: place.phrase, meant };
                 self.report(entry.key_span, problem);

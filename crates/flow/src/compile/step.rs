@@ -41,6 +41,7 @@ pub(super) fn compile(
         in_loop: false,
         before_loop: looped,
         run: true,
+        ..Names::default()
     };
     let each = looping::compile(cx, entry, &fields, names);
     let work = {

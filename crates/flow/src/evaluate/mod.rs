@@ -15,6 +15,7 @@ pub use list::{ListPlace, Within, list_place};
 pub use needs::{Extent, Needed, Part, steps_needed};
 pub(crate) use render::Renderer;
 pub use scope::{Callee, Scope, StepResult};
+pub(crate) use work::order_of;
 
 use crate::template::Limits;
 use crate::yaml::json_kind;

@@ -59,7 +59,8 @@ fn templates(flow: &Flow, part: Part) -> Vec<&Template> {
     }
 }
 
-fn walk(value: &Json, visit: &mut impl FnMut(&str)) {
+/// Every text inside a value.
+pub(super) fn walk(value: &Json, visit: &mut impl FnMut(&str)) {
     match value {
         Json::String(text) => visit(text),
         Json::Array(items) => items.iter().for_each(|item| walk(item, visit)),

@@ -42,6 +42,11 @@ impl Renderer {
         Renderer { compiled, ..self }
     }
 
+    /// One of the variables, if there is one of that name.
+    pub fn variable(&self, name: &str) -> Option<Value> {
+        self.context.get_item(&Value::from(name)).ok().filter(|value| !value.is_undefined())
+    }
+
     /// `path` says where the template stands, for errors.
     pub fn template(&self, template: &Template, path: &str) -> Result<Json, String> {
         let value = serde_json::from_str(&template.0)

@@ -1,5 +1,6 @@
 //! What a step, or one item of its loop, is to do.
 
+mod chain;
 mod http;
 mod process;
 mod sql;
@@ -15,7 +16,7 @@ use crate::yaml::json_kind;
 use serde_json::{Value as Json, json};
 use std::sync::Arc;
 use tidegate_core::ids::Name;
-use tidegate_core::model::{Action, ActionWork, Step, Template, Work};
+use tidegate_core::model::{Action, ActionWork, Order, Step, Template, Work};
 use tidegate_core::protocol::{Evaluation, Payload, Rendered};
 use tidegate_core::time::{Moment, Span};
 
@@ -84,13 +85,21 @@ fn built_in(template: &Template, renderer: &Renderer) -> Result<Payload, String>
         None => return Err("the order is empty".to_owned()),
     };
     let order = match runner {
-        "run" => process::run(parts, renderer)?,
-        "shell" => process::shell(parts, renderer)?,
-        "http" => http::http(parts, renderer)?,
-        "sql" => sql::sql(parts, renderer)?,
-        other => return Err(format!("there is no runner `{}`", quoted(other))),
+        "do" => chain::order(parts, renderer)?,
+        _ => serde_json::to_value(order_of(runner, parts, renderer)?).map_err(|error| error.to_string())?,
     };
-    payload(&serde_json::to_value(order).map_err(|error| error.to_string())?)
+    payload(&order)
+}
+
+/// What one runner is to do, rendered.
+pub(crate) fn order_of(runner: &str, parts: &Json, renderer: &Renderer) -> Result<Order, String> {
+    match runner {
+        "run" => process::run(parts, renderer),
+        "shell" => process::shell(parts, renderer),
+        "http" => http::http(parts, renderer),
+        "sql" => sql::sql(parts, renderer),
+        other => Err(format!("there is no runner `{}`", quoted(other))),
+    }
 }
 
 /// The order for a function that a worker registered.

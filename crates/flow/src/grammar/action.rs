@@ -1,5 +1,6 @@
 //! Actions, and what bounds them: pace, lines, tries, workers.
 
+use super::chain::MEMBERS;
 use super::flow::{ARGV, DEMANDS, ENV, INPUTS, PROCESSES, TIME};
 use super::words::{BACKOFFS, WHEN_BUSY, WHEN_EXHAUSTED, WHEN_FULL};
 use super::{CAUSE, Field, HTTP, MAX_AT_ONCE, MAX_ATTEMPTS, Place, QUOTIENT, RATIO, SQL, Shape, words};
@@ -22,6 +23,7 @@ pub static ACTION: Place = Place {
         Field::new("shell", Shape::Text, "Runs a script with `sh`; values reach it through `env` only."),
         Field::new("http", Shape::Object(&HTTP), "Asks a server."),
         Field::new("sql", Shape::Object(&SQL), "Asks a database."),
+        Field::new("do", MEMBERS, "Does several things one after the other, on one worker, as one attempt."),
         Field::new("worker", Shape::Flag, "A function of that name, which a program registered, does it.")
             .default("`true` if nothing else does it"),
         Field::new("env", ENV, "Environment variables of the program; a value may be a secret.")
@@ -63,9 +65,10 @@ pub static ACTION: Place = Place {
         Field::new("on", Shape::Object(&NEEDS), "Which workers may do it.")
             .default("those of queue `default`"),
     ],
-    one_of: &["run", "shell", "http", "sql", "worker"],
+    one_of: &["run", "shell", "http", "sql", "do", "worker"],
     needs_one: false,
-    later: &["do"],
+    later: &[],
+    elsewhere: &[],
 };
 
 pub static RATE: Place = Place {
@@ -84,6 +87,7 @@ pub static RATE: Place = Place {
     one_of: &[],
     needs_one: false,
     later: &[],
+    elsewhere: &[],
 };
 
 pub static QUOTA: Place = Place {
@@ -104,6 +108,7 @@ pub static QUOTA: Place = Place {
     one_of: &[],
     needs_one: false,
     later: &[],
+    elsewhere: &[],
 };
 
 pub static LINE: Place = Place {
@@ -118,6 +123,7 @@ pub static LINE: Place = Place {
     one_of: &[],
     needs_one: false,
     later: &[],
+    elsewhere: &[],
 };
 
 pub static RETRY: Place = Place {
@@ -141,6 +147,7 @@ pub static RETRY: Place = Place {
     one_of: &[],
     needs_one: false,
     later: &[],
+    elsewhere: &[],
 };
 
 pub static NEEDS: Place = Place {
@@ -154,4 +161,5 @@ pub static NEEDS: Place = Place {
     one_of: &[],
     needs_one: false,
     later: &[],
+    elsewhere: &[],
 };

@@ -25,6 +25,7 @@ pub static CAPACITY: Place = Place {
     one_of: &[],
     needs_one: false,
     later: &[],
+    elsewhere: &[],
 };
 
 pub static LIMITS: Place = Place {
@@ -49,6 +50,7 @@ pub static LIMITS: Place = Place {
     one_of: &[],
     needs_one: false,
     later: &[],
+    elsewhere: &[],
 };
 
 pub static TAG: Place = Place {
@@ -62,6 +64,7 @@ pub static TAG: Place = Place {
     one_of: &["limit", "per_value"],
     needs_one: true,
     later: &[],
+    elsewhere: &[],
 };
 
 pub static MATCH: Place = Place {
@@ -75,6 +78,7 @@ pub static MATCH: Place = Place {
     one_of: &[],
     needs_one: false,
     later: &[],
+    elsewhere: &[],
 };
 
 pub static BOUNDS: Place = Place {
@@ -88,6 +92,7 @@ pub static BOUNDS: Place = Place {
     one_of: &[],
     needs_one: false,
     later: &[],
+    elsewhere: &[],
 };
 
 pub static POOL: Place = Place {
@@ -105,6 +110,7 @@ pub static POOL: Place = Place {
     one_of: &[],
     needs_one: false,
     later: &[],
+    elsewhere: &[],
 };
 
 pub static CONNECTION: Place = Place {
@@ -123,4 +129,5 @@ pub static CONNECTION: Place = Place {
     one_of: &[],
     needs_one: false,
     later: &[],
+    elsewhere: &[],
 };

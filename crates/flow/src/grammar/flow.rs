@@ -1,15 +1,17 @@
 //! Flows, their inputs and their steps.
 
+use super::chain::{BUILT_IN, MEMBERS};
 use super::words::{INPUT_TYPES, ON_FAILURE_WORDS, WHEN_BUSY};
 use super::{
-    DURATION, Field, HTTP, Keys, MAX_AT_ONCE, MAX_ATTEMPTS, MAX_SLOTS, NEEDS, Place, RETRY, SECRET, SQL,
+    DURATION, Field, HTTP, Keys, MAX_AT_ONCE, MAX_ATTEMPTS, MAX_SLOTS, NEEDS, Place, REPEAT, RETRY, SECRET,
+    SQL,
 };
 use super::{Shape, WAIT, words};
 use tidegate_core::model::MAX_ITEMS;
 
 pub(super) const PROCESSES: &[&str] = &["run", "shell"];
 /// What a worker carries out.
-const CARRIED_OUT: &[&str] = &["run", "shell", "http", "sql", "action"];
+const CARRIED_OUT: &[&str] = &["run", "shell", "http", "sql", "do", "action"];
 
 pub(super) const INPUTS: Shape = Shape::Map(Keys::Identifiers, &Shape::Object(&INPUT));
 pub(super) const ARGV: Shape = Shape::List(1, &Shape::Plain);
@@ -61,6 +63,7 @@ pub static FLOW: Place = Place {
     one_of: &[],
     needs_one: false,
     later: &["priority"],
+    elsewhere: &[],
 };
 
 pub static INPUT: Place = Place {
@@ -75,6 +78,7 @@ pub static INPUT: Place = Place {
     one_of: &[],
     needs_one: false,
     later: &[],
+    elsewhere: &[],
 };
 
 pub static STEP: Place = Place {
@@ -89,6 +93,7 @@ pub static STEP: Place = Place {
         Field::new("shell", Shape::Text, "Runs a script with `sh`; values reach it through `env` only."),
         Field::new("http", Shape::Object(&HTTP), "Asks a server."),
         Field::new("sql", Shape::Object(&SQL), "Asks a database."),
+        Field::new("do", MEMBERS, "Does several things one after the other, on one worker, as one attempt."),
         Field::new(
             "action",
             Shape::Name,
@@ -127,6 +132,9 @@ pub static STEP: Place = Place {
             "What a loop does after an item has failed.",
         )
         .default("`stop`"),
+        Field::new("repeat", Shape::Object(&REPEAT), "Do it again and again, as one attempt.")
+            .default("once")
+            .only_with(BUILT_IN),
         Field::new("env", ENV, "Environment variables of the program; a value may be a secret.")
             .default("few: `PATH`, `HOME`, `LANG`, `TZ`, …")
             .only_with(PROCESSES),
@@ -159,9 +167,10 @@ pub static STEP: Place = Place {
             .default("those of queue `default`")
             .only_with(CARRIED_OUT),
     ],
-    one_of: &["run", "shell", "http", "sql", "action", "flow", "wait"],
+    one_of: &["run", "shell", "http", "sql", "do", "action", "flow", "wait"],
     needs_one: true,
-    later: &["cursor", "do", "repeat"],
+    later: &["cursor"],
+    elsewhere: &[],
 };
 
 pub static ON_FAILURE: Place = Place {
@@ -176,4 +185,5 @@ pub static ON_FAILURE: Place = Place {
     one_of: &[],
     needs_one: false,
     later: &[],
+    elsewhere: &[],
 };

@@ -39,6 +39,13 @@ pub(crate) static WAIT: Form = Form {
     number: true,
 };
 
+pub(crate) static PAUSE: Form = Form {
+    phrase: "a duration or a template",
+    example: "10s",
+    pattern: r"(\{\{|\{%|^([0-9]+(d|h|m|s|ms))+$)",
+    number: true,
+};
+
 pub(crate) static RATIO: Form = Form {
     phrase: "starts per duration",
     example: "100/1m",

@@ -6,6 +6,7 @@
 
 mod action;
 mod capacity;
+mod chain;
 mod flow;
 mod forms;
 mod words;
@@ -13,9 +14,11 @@ mod work;
 
 pub use action::{ACTION, LINE, NEEDS, QUOTA, RATE, RETRY};
 pub use capacity::{BOUNDS, CAPACITY, CONNECTION, LIMITS, MATCH, POOL, TAG};
+pub(crate) use chain::USUAL_ROUNDS;
+pub use chain::{MEMBER, REPEAT};
 pub use flow::{FLOW, INPUT, ON_FAILURE, STEP};
 pub use forms::Form;
-use forms::{CAUSE, DURATION, QUOTIENT, RATIO, SECRET_REFERENCE, SIZE, STATUS, WAIT};
+use forms::{CAUSE, DURATION, PAUSE, QUOTIENT, RATIO, SECRET_REFERENCE, SIZE, STATUS, WAIT};
 pub(crate) use forms::{CAUSES, EXPRESSION, IDENTIFIER, MAX_IDENTIFIER, MAX_NAME, NAME};
 pub use work::{AUTH, BASIC, HTTP, SECRET, SQL, STATEMENT};
 
@@ -45,6 +48,8 @@ pub struct Place {
     pub needs_one: bool,
     /// Fields that belong to the language but do not work yet.
     pub later: &'static [&'static str],
+    /// Fields of other places that people look for here. Whoever compiles it says why they are not.
+    pub elsewhere: &'static [&'static str],
 }
 
 /// One field of a place.

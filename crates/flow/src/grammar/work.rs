@@ -35,6 +35,7 @@ pub static HTTP: Place = Place {
     one_of: &["json", "form", "body"],
     needs_one: false,
     later: &[],
+    elsewhere: &[],
 };
 
 pub static AUTH: Place = Place {
@@ -47,6 +48,7 @@ pub static AUTH: Place = Place {
     one_of: &["bearer", "basic"],
     needs_one: true,
     later: &[],
+    elsewhere: &[],
 };
 
 pub static BASIC: Place = Place {
@@ -59,6 +61,7 @@ pub static BASIC: Place = Place {
     one_of: &[],
     needs_one: false,
     later: &[],
+    elsewhere: &[],
 };
 
 pub static SECRET: Place = Place {
@@ -73,6 +76,7 @@ pub static SECRET: Place = Place {
     one_of: &[],
     needs_one: false,
     later: &[],
+    elsewhere: &[],
 };
 
 pub static SQL: Place = Place {
@@ -91,6 +95,7 @@ pub static SQL: Place = Place {
     one_of: &["query", "transaction"],
     needs_one: true,
     later: &[],
+    elsewhere: &[],
 };
 
 pub static STATEMENT: Place = Place {
@@ -104,4 +109,5 @@ pub static STATEMENT: Place = Place {
     one_of: &[],
     needs_one: false,
     later: &[],
+    elsewhere: &[],
 };

@@ -1,10 +1,10 @@
 //! What can be said about a template before it is ever rendered: its syntax, and the names it uses.
 
 use super::engine::environment;
-use super::{Reference, Scan, is_template, scan, single_expression};
+use super::{KEYWORDS, Reference, Scan, is_template, scan, single_expression};
 use crate::problem::{Problem, quoted};
 use minijinja::ErrorKind;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use tidegate_core::suggest::nearest;
 
 /// `{% for %}` deeper than this could multiply what it is given beyond all bounds.
@@ -17,6 +17,9 @@ const STATEMENTS: [&str; 8] = ["if", "elif", "else", "endif", "for", "endfor", "
 const FUNCTIONS: [&str; 2] = ["range", "dict"];
 /// What is known of a step that has ended.
 const PARTS: [&str; 3] = ["output", "state", "error"];
+/// What is known of a member of a chain that has ended. One that failed has ended the chain, so nobody sees its error.
+const MEMBER_PARTS: [&str; 2] = ["output", "state"];
+const VARIABLES: [&str; 6] = ["inputs", "steps", "item", "index", "run", "repeat"];
 
 /// The names a template may use, given where it stands.
 #[derive(Clone, Copy, Default)]
@@ -31,6 +34,12 @@ pub(crate) struct Names<'a> {
     /// Whether there will be one, but not yet.
     pub before_loop: bool,
     pub run: bool,
+    /// The members of the chains around it, and whether each has ended before this is rendered.
+    pub members: Option<&'a BTreeMap<String, bool>>,
+    /// Members of chains that have ended, and how they are found in what these put out.
+    pub inside: Option<&'a BTreeMap<String, String>>,
+    /// Whether there is a `repeat`.
+    pub repeats: bool,
 }
 
 /// A problem and the bytes of the template it is about.
@@ -133,10 +142,27 @@ fn name(reference: &Reference, scan: &Scan, names: Names<'_>) -> Option<Problem>
         },
         "item" | "index" if names.in_loop => None,
         "item" | "index" => {
-            let (name, before_loop) = (reference.root.clone(), names.before_loop);
-            Some(Problem::OnlyInLoops { name, before_loop })
+            let help = match names.before_loop {
+                true => "`when` and `with_items` are evaluated once, before the first item",
+                false => "add `with_items` to the step",
+            };
+            Some(Problem::OnlyInLoops { name: reference.root.clone(), help })
         }
-        "repeat" => Some(Problem::NotSupported { what: reference.root.clone() }),
+        "repeat" if names.repeats => match first {
+            Some("index") => None,
+            Some(other) => Some(Problem::UnknownVariable {
+                name: format!("repeat.{}", quoted(other)),
+                meant: Some("repeat.index".to_owned()),
+            }),
+            None => Some(Problem::NotNamed { root: "repeat" }),
+        },
+        "repeat" => {
+            let help = "add `repeat: { while: … }` around it";
+            Some(Problem::OnlyInLoops { name: reference.root.clone(), help })
+        }
+        member if names.members.is_some_and(|members| members.contains_key(member)) => {
+            self::member(member, first, names)
+        }
         function if FUNCTIONS.contains(&function) => None,
         other => Some(Problem::UnknownVariable { name: quoted(other), meant: meant(other, names) }),
     }
@@ -150,7 +176,25 @@ fn meant(name: &str, names: Names<'_>) -> Option<String> {
     if names.inputs.iter().any(|input| input == name) {
         return Some(format!("inputs.{name}"));
     }
-    nearest(name, ["inputs", "steps", "item", "index", "run"])
+    if let Some(path) = names.inside.and_then(|inside| inside.get(name)) {
+        return Some(path.clone());
+    }
+    let members = names.members.into_iter().flatten().filter(|(_, has_ended)| **has_ended);
+    nearest(name, VARIABLES.into_iter().chain(members.map(|(member, _)| member.as_str())))
+}
+
+fn member(member: &str, part: Option<&str>, names: Names<'_>) -> Option<Problem> {
+    if names.members.and_then(|members| members.get(member)) == Some(&false) {
+        return Some(Problem::NotYet { member: member.to_owned() });
+    }
+    let part = part.filter(|part| !MEMBER_PARTS.contains(part))?;
+    let meant = nearest(part, MEMBER_PARTS).map(|meant| format!("{member}.{meant}"));
+    Some(Problem::UnknownVariable { name: format!("{member}.{}", quoted(part)), meant })
+}
+
+/// Whether a word means something in every template, so that nothing else can be called by it.
+pub(crate) fn is_reserved(word: &str) -> bool {
+    [&VARIABLES[..], &FUNCTIONS, &KEYWORDS, &["loop"]].iter().any(|words| words.contains(&word))
 }
 
 fn step(path: &[String], names: Names<'_>) -> Option<Problem> {

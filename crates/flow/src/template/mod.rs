@@ -7,6 +7,6 @@ mod check;
 mod engine;
 mod scan;
 
-pub(crate) use check::{Names, check};
-pub(crate) use engine::{Compiled, Limits, MAX_TEXT, is_template, render, value_of};
-pub(crate) use scan::{Reference, Scan, scan, single_expression};
+pub(crate) use check::{Names, check, is_reserved};
+pub(crate) use engine::{Compiled, Limits, MAX_TEXT, is_template, render, value_of, value_to_json};
+pub(crate) use scan::{KEYWORDS, Reference, Scan, scan, single_expression};

@@ -45,7 +45,8 @@ enum Token<'a> {
 /// Tokens of one `{{ … }}` or `{% … %}`, each with its place.
 type Tokens<'a> = Vec<(Token<'a>, usize)>;
 
-const KEYWORDS: [&str; 17] = [
+/// Words of expressions that cannot be names.
+pub(crate) const KEYWORDS: [&str; 17] = [
     "and",
     "or",
     "not",

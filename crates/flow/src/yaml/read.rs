@@ -89,7 +89,7 @@ impl<'a> Reader<'a> {
         let anchor = event.anchor_id();
         self.depth += 1;
         if self.depth > MAX_DEPTH {
-            return Err(Stop(span, Problem::TooDeep { limit: MAX_DEPTH }));
+            return Err(Stop(span, Problem::TooDeep { what: "values", limit: MAX_DEPTH }));
         }
         let node = match event {
             Event::Scalar(text, style, ..) => Node { span, value: scalar(text, style) },
@@ -169,7 +169,7 @@ impl<'a> Reader<'a> {
         };
         let node = node.clone();
         if self.depth + node.depth() > MAX_DEPTH {
-            return Err(Stop(span, Problem::TooDeep { limit: MAX_DEPTH }));
+            return Err(Stop(span, Problem::TooDeep { what: "values", limit: MAX_DEPTH }));
         }
         self.count(node.size(), span)?;
         Ok(node)

@@ -8,9 +8,8 @@ mod postgres;
 mod sqlite;
 
 use serde_json::{Value, json};
-use std::time::Instant;
 use support::engine::Heard;
-use support::{Bench, PATIENCE, bench, failure, output, within};
+use support::{Bench, bench, failure, output, until, within};
 use tidegate_core::protocol::{Failure, Lease, Outcome, Payload};
 
 /// A worker, and a database that it is asked to ask.
@@ -91,14 +90,6 @@ fn fresh(what: &str) -> String {
     use std::sync::atomic::{AtomicU32, Ordering};
     static MADE: AtomicU32 = AtomicU32::new(0);
     format!("{what}_{}_{}", std::process::id(), MADE.fetch_add(1, Ordering::Relaxed))
-}
-
-/// Looks until it is so. Every look asks a server, so this is no idle loop.
-async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
-    let begin = Instant::now();
-    while !is_so().await {
-        assert!(begin.elapsed() < PATIENCE, "it never happens that {what}");
-    }
 }
 
 /// The password in a URL.

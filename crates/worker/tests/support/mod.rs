@@ -13,7 +13,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tidegate_core::protocol::{Failure, Outcome, Payload};
 use tidegate_core::time::Span;
 use tidegate_worker::{Control, GuardianCommand, Settings, Worker, WorkerError};
@@ -115,6 +115,14 @@ pub fn error(outcome: Outcome) -> String {
 
 pub async fn within<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(PATIENCE, future).await.expect("it takes too long")
+}
+
+/// Looks until it is so. Every look asks a server, so this is no idle loop.
+pub async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
+    let begin = Instant::now();
+    while !is_so().await {
+        assert!(begin.elapsed() < PATIENCE, "it never happens that {what}");
+    }
 }
 
 fn make_fifo(path: &Path) {

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -77,6 +78,7 @@ impl Reply {
 pub struct Server {
     pub address: SocketAddr,
     asked: UnboundedReceiver<Asked>,
+    count: Arc<AtomicUsize>,
     closed: UnboundedReceiver<usize>,
 }
 
@@ -87,7 +89,12 @@ impl Server {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let ((tell, asked), (tell_closed, closed)) = (unbounded_channel(), unbounded_channel());
-        let answer: Arc<Answer> = Arc::new(answer);
+        let count: Arc<AtomicUsize> = Arc::default();
+        let counted = count.clone();
+        let answer: Arc<Answer> = Arc::new(move |asked: &Asked| {
+            counted.fetch_add(1, Ordering::SeqCst);
+            answer(asked)
+        });
         tokio::spawn(async move {
             for connection in 0.. {
                 let (stream, _) = listener.accept().await.unwrap();
@@ -99,7 +106,7 @@ impl Server {
                 });
             }
         });
-        Server { address, asked, closed }
+        Server { address, asked, count, closed }
     }
 
     pub fn url(&self, path: &str) -> String {
@@ -109,6 +116,11 @@ impl Server {
     /// The same server under another name.
     pub fn other_url(&self, path: &str) -> String {
         format!("http://localhost:{}{path}", self.address.port())
+    }
+
+    /// How often it was asked so far.
+    pub fn count(&self) -> usize {
+        self.count.load(Ordering::SeqCst)
     }
 
     pub async fn asked(&mut self) -> Asked {

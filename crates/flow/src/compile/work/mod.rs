@@ -1,5 +1,6 @@
-//! What a step does: exactly one of `run`, `shell`, `http`, `sql`, `action`, `flow`, `wait`.
+//! What a step does: exactly one of `run`, `shell`, `http`, `sql`, `do`, `action`, `flow`, `wait`.
 
+pub(super) mod chain;
 mod http;
 pub(super) mod process;
 mod sql;
@@ -12,16 +13,16 @@ use super::templates::template_of;
 use crate::duration::parse_duration;
 use crate::grammar;
 use crate::problem::{Problem, quoted};
+use crate::source::Span;
 use crate::template::{Names, is_template};
 use crate::yaml::Entry;
 use serde_json::{Value as Json, json};
 use tidegate_core::ids::Name;
 use tidegate_core::model::{Requirement, Template, Work};
 
-/// Works of the language that are refused elsewhere; a step that has one does something all the same.
-const LATER: [&str; 1] = ["do"];
 /// What a worker can do by itself.
-pub(super) const BUILT_IN: [&str; 4] = ["run", "shell", http::WORK, sql::WORK];
+pub(super) const BUILT_IN: [&str; 5] = ["run", "shell", http::WORK, sql::WORK, chain::WORK];
+
 pub(super) fn compile(
     cx: &mut Context<'_>,
     step: &Entry,
@@ -29,17 +30,22 @@ pub(super) fn compile(
     connections: &Connections,
     names: Names<'_>,
 ) -> Option<Work> {
-    let found: Vec<&Entry> =
-        step.node.entries().iter().filter(|entry| is_work(&entry.key)).collect::<Vec<_>>();
+    let found: Vec<&Entry> = step
+        .node
+        .entries()
+        .iter()
+        .filter(|entry| grammar::STEP.one_of.contains(&entry.key.as_str()))
+        .collect();
     let entry = match found.as_slice() {
         [] => {
-            cx.report(step.key_span, Problem::NoWork { step: quoted(&step.key) });
+            cx.report(step.key_span, Problem::NoWork { what: "step", name: quoted(&step.key) });
             return None;
         }
         [one] => *one,
         [first, second, ..] => {
             let (first, second_key) = (first.key.clone(), second.key.clone());
-            let problem = Problem::TwoWorks { step: quoted(&step.key), first, second: second_key };
+            let (what, name) = ("step", quoted(&step.key));
+            let problem = Problem::TwoWorks { what, name, first, second: second_key };
             cx.report(second.key_span, problem);
             return None;
         }
@@ -47,7 +53,10 @@ pub(super) fn compile(
     let kind = *grammar::STEP.one_of.iter().find(|work| **work == entry.key)?;
     companions(cx, fields, kind);
     match kind {
-        kind if BUILT_IN.contains(&kind) => Some(Work::Order(order(cx, entry, fields, connections, names))),
+        kind if BUILT_IN.contains(&kind) => {
+            let owner = (step.key.as_str(), step.key_span);
+            Some(Work::Order(order(cx, owner, entry, fields, connections, names)))
+        }
         "wait" => wait(cx, entry, names).map(Work::Wait),
         "action" => {
             let action = cx.named(entry, "an action");
@@ -62,8 +71,23 @@ pub(super) fn compile(
     }
 }
 
-/// What a built-in runner carries out, of a step or of an action.
+/// What a worker carries out by itself, for a step or an action of that name.
 pub(super) fn order(
+    cx: &mut Context<'_>,
+    owner: (&str, Span),
+    entry: &Entry,
+    fields: &Fields<'_>,
+    connections: &Connections,
+    names: Names<'_>,
+) -> Template {
+    match entry.key == chain::WORK || fields.get("repeat").is_some() {
+        true => chain::compile(cx, owner, entry, fields, connections, names),
+        false => single(cx, entry, fields, connections, names),
+    }
+}
+
+/// What one runner carries out, once.
+fn single(
     cx: &mut Context<'_>,
     entry: &Entry,
     fields: &Fields<'_>,
@@ -88,9 +112,11 @@ pub(super) fn runner(fields: &Fields<'_>, work: &Work) -> Requirement {
 
 /// Which workers can do what one of their runners does.
 pub(super) fn built_in(fields: &Fields<'_>) -> Requirement {
-    match [http::WORK, sql::WORK].iter().any(|work| fields.get(work).is_some()) {
-        true => Requirement::io(),
-        false => Requirement::process(),
+    let is_io = [http::WORK, sql::WORK].iter().any(|work| fields.get(work).is_some());
+    match fields.get(chain::WORK) {
+        Some(chain) if !chain::has_process(&chain.node) => Requirement::io(),
+        None if is_io => Requirement::io(),
+        _ => Requirement::process(),
     }
 }
 
@@ -109,10 +135,6 @@ pub(super) fn call(
     Call::new(cx, callee, fields.get(head)?, fields.get("inputs"), demands)
 }
 
-fn is_work(key: &str) -> bool {
-    grammar::STEP.one_of.contains(&key) || LATER.contains(&key)
-}
-
 fn companions(cx: &mut Context<'_>, fields: &Fields<'_>, kind: &'static str) {
     for entry in grammar::STEP.strangers(kind).filter_map(|field| fields.get(field.name)) {
         let problem = match entry.key.as_str() {
@@ -129,6 +151,7 @@ fn step_kind(kind: &str) -> &'static str {
         "shell" => "a `shell` step",
         http::WORK => "an `http` step",
         sql::WORK => "an `sql` step",
+        chain::WORK => "a `do` step",
         "action" => "an `action` step",
         "flow" => "a `flow` step",
         _ => "a `wait` step",
