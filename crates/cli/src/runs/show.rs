@@ -1,7 +1,8 @@
 //! `tidegate runs show`: one run as it is now, or as it ended.
 
+use super::find::find;
 use super::list::described;
-use super::{identity, open};
+use super::open;
 use crate::args::{self, Output};
 use crate::failure::{Exit, Failure};
 use crate::out::print;
@@ -9,11 +10,10 @@ use crate::run::{Frame, Open, draw};
 use crate::time::{date, now};
 use jiff::tz::TimeZone;
 use serde_json::{Value as Json, json};
-use std::path::Path;
-use tidegate_core::ids::{NodeId, RunId};
+use tidegate_core::model::OWN_TAGS;
 use tidegate_core::protocol::{Body, NodeRow, StepKind};
 use tidegate_core::state::State;
-use tidegate_store::{Reads, Sought, SqliteReader, Wanted};
+use tidegate_store::Reads;
 
 pub fn show(options: &args::RunsShow) -> Result<Exit, Failure> {
     let (mut reader, path) = open(&options.store)?;
@@ -43,40 +43,6 @@ pub fn show(options: &args::RunsShow) -> Result<Exit, Failure> {
     Ok(Exit::Success)
 }
 
-/// By the beginning of its id, or the newest.
-fn find(reader: &mut SqliteReader, id: Option<&str>, path: &Path) -> Result<NodeId, Failure> {
-    let failed = |error| Failure::store(&error, path);
-    let none = |sentence: String| {
-        let failure = Failure::new("not-found", sentence).at(path.display()).exit(Exit::NotFound);
-        Err(failure.help("`tidegate runs list` lists them"))
-    };
-    let Some(id) = id else {
-        let newest = reader.submitted(&Wanted::default(), 1).map_err(failed)?;
-        return newest
-            .first()
-            .map_or_else(|| none("nothing was submitted here".to_owned()), |row| Ok(row.node));
-    };
-    if let Some(whole) = RunId::parse(id) {
-        let found = reader.find(&[Sought::Id(whole)]).map_err(failed)?;
-        return found
-            .into_iter()
-            .next()
-            .flatten()
-            .map_or_else(|| none(format!("there is no `{id}`")), |it| Ok(it.node));
-    }
-    let recent = reader.submitted(&Wanted::default(), RECENT).map_err(failed)?;
-    let is_it = |row: &&NodeRow| identity(row).is_some_and(|(known, _)| known.to_string().starts_with(id));
-    let mut found = recent.iter().filter(is_it);
-    match (found.next(), found.next()) {
-        (Some(row), None) => Ok(row.node),
-        (Some(_), Some(_)) => none(format!("more than one begins with `{id}`")),
-        (None, _) => none(format!("none of the newest {RECENT} begins with `{id}`")),
-    }
-}
-
-/// Among how many the beginning of an id is looked for.
-const RECENT: u32 = 1_000;
-
 fn print_text(row: &NodeRow, open: &Open, output: &Json) -> Result<(), Failure> {
     let frame = Frame { now: now(), width: usize::MAX, height: 0, turn: 0, live: false };
     for line in draw(&open.view, &open.id.to_string(), &frame) {
@@ -85,7 +51,7 @@ fn print_text(row: &NodeRow, open: &Open, output: &Json) -> Result<(), Failure> 
     print("")?;
     let zone = TimeZone::system();
     print(format!("submitted  {}", date(row.accepted, &zone)))?;
-    for (tag, value) in row.body.tags() {
+    for (tag, value) in row.body.tags().iter().filter(|(tag, _)| !tag.as_str().starts_with(OWN_TAGS)) {
         print(format!("tag        {tag}={value}"))?;
     }
     if let Some(error) = &row.life.error {

@@ -4,8 +4,10 @@
 mod database;
 
 mod actions;
+mod cancel;
 mod check;
 mod examples;
+mod folder;
 mod guides;
 mod http;
 mod outage;

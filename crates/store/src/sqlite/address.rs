@@ -4,6 +4,7 @@
 //! says leads, so a file that was left behind is harmless. One that another user could have written or read is not
 //! believed: who leads decides what programs the others run.
 
+use super::lock::beside;
 use crate::contract::Contact;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, OpenOptions};
@@ -59,12 +60,6 @@ pub fn remove(store: &Path) {
 
 fn path(store: &Path) -> PathBuf {
     beside(store, ".address")
-}
-
-fn beside(store: &Path, ending: &str) -> PathBuf {
-    let mut name = store.as_os_str().to_owned();
-    name.push(ending);
-    name.into()
 }
 
 /// Why a file of this owner and with these permissions is not believed.

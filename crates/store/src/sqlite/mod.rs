@@ -15,6 +15,7 @@ mod load;
 mod lock;
 mod migrations;
 mod open;
+mod presence;
 mod prune;
 mod reader;
 mod shared;
@@ -22,6 +23,7 @@ mod shared;
 mod tests;
 
 pub use backup::BackupError;
+pub use presence::Presence;
 pub use reader::SqliteReader;
 pub use shared::SharedSqliteStore;
 

@@ -111,5 +111,6 @@ pub fn golden(name: &str, text: &str) {
     settings.add_filter(r"\d\d:\d\d:\d\d\.\d", "TIME");
     settings.add_filter(r" *\b(\d+m )?(\d+s )?\d+(\.\d+)?(ms|s)\b", " SPAN");
     settings.add_filter(r"process \d+", "process PID");
+    settings.add_filter(r"cli-\d+-[0-9a-f]+", "cli-ID");
     settings.bind(|| insta::assert_snapshot!(name, text));
 }
