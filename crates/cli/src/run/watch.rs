@@ -1,7 +1,7 @@
 //! Waits for the end of a run, and shows the way there.
 //!
-//! The engine tells what was committed, here or where another process leads. Whoever listens too slowly misses some, so the store has the last
-//! word: it is read again after a gap, and asked now and then whether the run has ended.
+//! The engine tells what was committed, here or where another process leads. Whoever listens too slowly misses some, so the
+//! store has the last word: it is read again after a gap, and asked now and then whether the run has ended.
 
 use super::backlog::{Backlog, Taken};
 use super::event::{Event, What};
