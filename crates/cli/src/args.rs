@@ -165,6 +165,12 @@ pub enum RunsCommand {
     List(RunsList),
     /// Show one with its steps.
     Show(RunsShow),
+    /// Print what the processes of one wrote.
+    ///
+    /// Lines are kept beside the store, up to 64 MiB a run, while `tidegate run` works on it.
+    Logs(RunsDiary),
+    /// Print what happened in one, event by event.
+    Events(RunsDiary),
     /// Cancel runs, also those that another `tidegate run` is at work on.
     ///
     /// What waits ends at once, what runs is told to stop. Returns when they have ended, or after ten seconds.
@@ -212,6 +218,21 @@ pub struct RunsCancel {
     /// Do not ask whether all are meant.
     #[arg(long, requires = "all")]
     pub yes: bool,
+    #[command(flatten)]
+    pub store: StoreFile,
+}
+
+#[derive(Args, Debug)]
+pub struct RunsDiary {
+    /// A run, a step of it or an item: `run_…`, `run_…/step`, `run_…/step#3`. The beginning of the run's id is enough; the
+    /// newest run unless told otherwise.
+    pub id: Option<String>,
+    /// Go on until the run ends.
+    #[arg(short, long)]
+    pub follow: bool,
+    /// How to print them; with json, one object a line.
+    #[arg(short, long, value_enum, default_value_t = Output::Text)]
+    pub output: Output,
     #[command(flatten)]
     pub store: StoreFile,
 }

@@ -2,11 +2,13 @@
 //!
 //! - [`args`]: what can be typed; [`failure`]: what can go wrong, and with which exit code
 //! - [`run`], [`runs`], [`check`], [`why`], [`prune`], [`backup`]: one module a command
+//! - [`diary`]: what happened and what was written, kept beside the store
 //! - [`files`]: reading flows; [`line`]: styled text; [`out`]: where it goes; [`time`]: clocks and spans as people read them
 
 mod args;
 mod backup;
 mod check;
+mod diary;
 mod failure;
 mod files;
 mod line;

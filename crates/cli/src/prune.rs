@@ -1,12 +1,13 @@
 //! `tidegate prune`: what ended long ago goes, from a file that nobody is working on or from a database.
 
 use crate::args::{self, Place};
+use crate::diary;
 use crate::failure::{Exit, Failure};
 use crate::out::say;
 use crate::time::now;
 use std::path::Path;
 use tidegate_core::time::{Moment, Span};
-use tidegate_store::{KEEP_AT_LEAST, PostgresHistory, Pruned, SqliteStore, Store, StoreError};
+use tidegate_store::{KEEP_AT_LEAST, PostgresHistory, Pruned, Reads, Sought, SqliteStore, Store, StoreError};
 
 /// Rows deleted with one commit.
 const SLICE: u32 = 2_000;
@@ -38,7 +39,16 @@ fn in_file(path: &Path, older_than: Span, dry_run: bool) -> Result<u64, StoreErr
         return SqliteStore::count_prunable(path, before);
     }
     let mut store = SqliteStore::open(path)?;
-    delete(before, |before, most| store.prune(before, most))
+    let gone = delete(before, |before, most| store.prune(before, most))?;
+    let runs = diary::runs(path);
+    let sought: Vec<Sought> = runs.iter().copied().map(Sought::Id).collect();
+    for (run, found) in runs.into_iter().zip(store.find(&sought)?) {
+        if found.is_none() {
+            // One that cannot be removed is tried again the next time.
+            let _ = std::fs::remove_file(diary::file(path, run));
+        }
+    }
+    Ok(gone)
 }
 
 fn in_database(url: &str, older_than: Span, dry_run: bool) -> Result<u64, StoreError> {

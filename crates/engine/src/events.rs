@@ -8,6 +8,7 @@
 //! There is an event only for what a write tells. Why something waits is in no write: that is asked of the core.
 
 mod derivation;
+mod details;
 mod entries;
 mod subscription;
 #[cfg(test)]

@@ -6,8 +6,8 @@ use tidegate_core::model::{Action, Flow, Order, Surroundings, Text};
 use tidegate_core::protocol::{Evaluation, Payload, Rendered};
 use tidegate_core::time::Moment;
 use tidegate_flow::evaluate::{
-    Callee, Needed, Part, Scope, StepResult, evaluate_items, evaluate_job, evaluate_outputs, evaluate_step,
-    steps_needed,
+    Callee, Extent, Needed, Part, Scope, StepResult, Within, evaluate_items, evaluate_job, evaluate_outputs,
+    evaluate_step, evaluate_when, list_place, steps_needed,
 };
 use tidegate_flow::parse;
 
@@ -280,13 +280,77 @@ fn only_what_is_needed_is_asked_for() {
     let flow = flow(
         "    with_items: \"{{ steps.first.output.json }}\"\n    when: \"{{ steps.first.state == 'failed' }}\"\n    run: [echo, \"{{ item }}\"]\noutputs: { n: \"{{ steps.it.output[1:] }}\", e: \"{{ steps.first.error }}\" }",
     );
-    assert_eq!(steps_needed(&flow, Part::Step(1)), [Needed { step: 0, output: true }]);
+    let needed = |step, extent| Needed { step, extent };
+    assert_eq!(steps_needed(&flow, Part::Step(1)), [needed(0, Extent::Output)]);
+    assert_eq!(steps_needed(&flow, Part::When(1)), [needed(0, Extent::State)]);
     assert_eq!(steps_needed(&flow, Part::Items(1)), []);
-    assert_eq!(
-        steps_needed(&flow, Part::Outputs),
-        [Needed { step: 0, output: false }, Needed { step: 1, output: true }]
-    );
+    assert_eq!(steps_needed(&flow, Part::Outputs), [needed(0, Extent::State), needed(1, Extent::Output)]);
     assert_eq!(steps_needed(&flow, Part::Step(9)), []);
+}
+
+#[test]
+fn to_know_how_many_items_ended_well_no_item_is_asked_for() {
+    let flow = |outputs| {
+        flow(&format!(
+            "    with_items: [1, 2]\n    run: [echo, \"{{{{ item }}}}\"]\noutputs: {{ n: \"{outputs}\" }}"
+        ))
+    };
+    let extent = |outputs| steps_needed(&flow(outputs), Part::Outputs)[0].extent;
+    assert_eq!(extent("{{ steps.it.output.done }} of {{ steps.it.output.failed }}"), Extent::Counts);
+    assert_eq!(extent("{{ steps.it.output['cancelled'] }}"), Extent::Counts);
+    assert_eq!(extent("{{ steps.it.output.done }} {{ steps.it.output.items[0] }}"), Extent::Output);
+    assert_eq!(extent("{{ steps.it.output }}"), Extent::Output);
+    assert_eq!(extent("{{ steps.it.output[inputs.url] }}"), Extent::Output);
+    assert_eq!(extent("{{ steps.first.output.done }}"), Extent::Output, "it is not a loop");
+}
+
+#[test]
+fn a_list_that_is_only_taken_is_cut_out_of_the_text() {
+    let place = |list: &str| list_place(&flow(&format!("    with_items: \"{list}\"\n    run: [echo]")), 1);
+    for other in [
+        "{{ steps.first.output.json[1:] }}",
+        "{{ steps.first.output.json | list }}",
+        "{{ steps['first'].output.json }}",
+        "{{ [steps.first.output.json] }}",
+        "{{ steps.first.error }}",
+        "{{ range(3) }}",
+    ] {
+        assert_eq!(place(other), None, "{other}");
+    }
+    let read = |list: &str, text: &str| place(list).unwrap().read(&Payload::new(text.to_owned()));
+    let list = |items: &str, count| Some(Evaluation::List { items: Payload::new(items.to_owned()), count });
+    assert_eq!(place("{{- inputs.rows -}}").unwrap().within, Within::Inputs);
+    assert_eq!(place("{{ steps.first.output }}").unwrap().within, Within::Output(0));
+    assert_eq!(
+        read("{{ inputs.rows }}", r#"{"url": 1, "rows": [ {"a": [1]}, "]" ]}"#),
+        list(r#"[ {"a": [1]}, "]" ]"#, 2)
+    );
+    assert_eq!(read("{{ steps.first.output }}", "[]"), list("[]", 0));
+    let deep = r#"{"json": {"rows": [0], "r\u006fws": [1, 2]}}"#;
+    assert_eq!(read("{{ steps.first.output.json.rows }}", deep), list("[1, 2]", 2), "the last one counts");
+    for not in ["null", "{}", "[1", r#"{"rows": 1}"#, r#"{"rows": [1e999]}"#, r#"{"rows": {"a": 1}}"#] {
+        assert_eq!(read("{{ inputs.rows }}", not), None, "{not}");
+    }
+    let many = format!("[{}1]", "1,".repeat(100_000));
+    let error = "`with_items` has 100001 items, more than the 100000 allowed".to_owned();
+    assert_eq!(read("{{ steps.first.output }}", &many), Some(Evaluation::Failed { error }));
+}
+
+#[test]
+fn whether_a_step_is_wanted_can_be_asked_alone() {
+    let asked = |when: &str| {
+        evaluate_when(
+            &flow(&format!("    when: \"{when}\"\n    run: [echo, \"{{{{ inputs.rows[9] }}}}\"]")),
+            1,
+            &scope(),
+        )
+    };
+    assert_eq!(asked("{{ steps.first.output.exit_code == 0 }}"), None);
+    assert_eq!(asked("{{ steps.first.output.flag }}"), Some(Evaluation::Skipped));
+    let error = "`when` must be `true` or `false`, not nothing".to_owned();
+    assert_eq!(asked("{{ steps.first.output.nothing }}"), Some(Evaluation::Failed { error }));
+    assert_eq!(evaluate_when(&flow("    run: [echo]"), 1, &scope()), None);
+    assert!(matches!(evaluate_when(&flow("    run: [echo]"), 9, &scope()), Some(Evaluation::Failed { .. })));
 }
 
 #[test]

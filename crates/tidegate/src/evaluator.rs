@@ -5,15 +5,19 @@ mod loops;
 use loops::{List, Loops, Progress};
 use serde_json::{Value as Json, json};
 use std::collections::BTreeMap;
+use std::ops::Range;
 use tidegate_core::ids::{Name, NodeId, TaskId};
-use tidegate_core::model::{Action, ActionWork};
-use tidegate_core::protocol::{Evaluation, Payload, Question, Rendered, Submission};
+use tidegate_core::model::{Action, ActionWork, MAX_ITEMS};
+use tidegate_core::protocol::{
+    Evaluation, LARGEST_OUTPUT, LARGEST_PAYLOAD, Payload, Question, Rendered, Submission,
+};
 use tidegate_core::state::State;
 use tidegate_core::time::Moment;
 use tidegate_core::{Asked, Called};
 use tidegate_engine::{Definition, Evaluate, Prepared};
 use tidegate_flow::evaluate::{
-    Callee, Items, Part, Scope, StepResult, evaluate_job, evaluate_outputs, evaluate_step, steps_needed,
+    Callee, Extent, Items, Needed, Part, Scope, StepResult, Within, evaluate_job, evaluate_outputs,
+    evaluate_step, evaluate_when, list_place, steps_needed,
 };
 use tidegate_flow::submit::submission;
 use tidegate_store::{Ended, Reads, StoreError};
@@ -27,34 +31,81 @@ pub(crate) struct Evaluator {
 impl Evaluate for Evaluator {
     fn evaluate(&self, asked: &Asked, store: &mut dyn Reads) -> Result<Evaluation, StoreError> {
         let step = asked.step.unwrap_or(0) as usize;
-        Ok(match asked.question {
-            Question::Step { .. } => {
-                evaluate_step(&asked.flow, step, &scope(asked, Part::Step(step), store)?)
+        let evaluated = match asked.question {
+            Question::Step { .. } => answer_step(asked, step, store),
+            Question::Items { step: node, from, to } => self.items(asked, node, step, from..to, store),
+            Question::Outputs { .. } => {
+                scope(asked, Part::Outputs, store).map(|scope| evaluate_outputs(&asked.flow, &scope))
             }
-            Question::Items { step: node, from, to } => {
-                let mut progress = match self.loops.take(node, from, asked.callee.as_ref()) {
-                    Some(progress) => progress,
-                    None => begin(asked, node, step, store)?,
-                };
-                let before = progress.list.clone();
-                let Some(items) = progress.list.read(from, to) else {
-                    return Ok(Evaluation::Failed { error: format!("the list has no items {from} to {to}") });
-                };
-                let evaluation = progress.items.evaluate(&asked.flow, step, from, &items);
-                if !matches!(&evaluation, Evaluation::Items(rendered) if rendered.len() == items.len()) {
-                    // The rest of them is asked for next.
-                    progress.list = before;
-                }
-                self.loops.put(progress);
-                evaluation
-            }
-            Question::Outputs { .. } => evaluate_outputs(&asked.flow, &scope(asked, Part::Outputs, store)?),
-        })
+        };
+        match evaluated {
+            Ok(evaluation) => Ok(evaluation),
+            Err(Trouble::TooLarge(error)) => Ok(Evaluation::Failed { error }),
+            Err(Trouble::Store(error)) => Err(error),
+        }
     }
 
     fn prepare(&self, name: &Name, definition: &Definition, input: &Payload) -> Result<Prepared, String> {
         prepare(name, definition, input)
     }
+}
+
+/// Why a question has no answer by its templates.
+enum Trouble {
+    Store(StoreError),
+    /// A sentence about what they refer to.
+    TooLarge(String),
+}
+
+impl From<StoreError> for Trouble {
+    fn from(error: StoreError) -> Trouble {
+        Trouble::Store(error)
+    }
+}
+
+impl Evaluator {
+    fn items(
+        &self,
+        asked: &Asked,
+        node: NodeId,
+        step: usize,
+        wanted: Range<u32>,
+        store: &mut dyn Reads,
+    ) -> Result<Evaluation, Trouble> {
+        let Range { start: from, end: to } = wanted;
+        let mut progress = match self.loops.take(node, from, asked.callee.as_ref()) {
+            Some(progress) => progress,
+            None => begin(asked, node, step, store)?,
+        };
+        let before = progress.list.clone();
+        let Some(items) = progress.list.read(from, to) else {
+            return Ok(Evaluation::Failed { error: format!("the list has no items {from} to {to}") });
+        };
+        let evaluation = progress.items.evaluate(&asked.flow, step, from, &items);
+        if !matches!(&evaluation, Evaluation::Items(rendered) if rendered.len() == items.len()) {
+            // The rest of them is asked for next.
+            progress.list = before;
+        }
+        self.loops.put(progress);
+        Ok(evaluation)
+    }
+}
+
+fn answer_step(asked: &Asked, step: usize, store: &mut dyn Reads) -> Result<Evaluation, Trouble> {
+    if let Some(place) = list_place(&asked.flow, step) {
+        let ended = evaluate_when(&asked.flow, step, &scope(asked, Part::When(step), store)?);
+        if let Some(evaluation) = ended {
+            return Ok(evaluation);
+        }
+        let text = match place.within {
+            Within::Inputs => store.payload(asked.inputs)?,
+            Within::Output(step) => store.ended(asked.step_task(step))?.and_then(|ended| ended.output),
+        };
+        if let Some(list) = text.and_then(|text| place.read(&text)) {
+            return Ok(list);
+        }
+    }
+    Ok(evaluate_step(&asked.flow, step, &scope(asked, Part::Step(step), store)?))
 }
 
 /// What is to be submitted for a name and its input. The error is a sentence.
@@ -79,7 +130,7 @@ pub(crate) fn prepare(name: &Name, definition: &Definition, input: &Payload) -> 
     }
 }
 
-fn begin(asked: &Asked, node: NodeId, step: usize, store: &mut dyn Reads) -> Result<Progress, StoreError> {
+fn begin(asked: &Asked, node: NodeId, step: usize, store: &mut dyn Reads) -> Result<Progress, Trouble> {
     let items = Items::new(&scope(asked, Part::Items(step), store)?);
     let list = store.payload(TaskId::node(node))?.unwrap_or_else(Payload::null);
     Ok(Progress { step: node, callee: asked.callee.clone(), items, list: List::new(list) })
@@ -89,11 +140,12 @@ fn takes_anything(action: &Action) -> bool {
     action.work == ActionWork::Function && action.inputs.is_empty() && action.key.is_none()
 }
 
-fn scope(asked: &Asked, part: Part, store: &mut dyn Reads) -> Result<Scope, StoreError> {
+fn scope(asked: &Asked, part: Part, store: &mut dyn Reads) -> Result<Scope, Trouble> {
     let mut steps = BTreeMap::new();
+    let mut room = LARGEST_OUTPUT;
     for needed in steps_needed(&asked.flow, part) {
         let Some(state) = asked.ended.get(needed.step as usize).copied().flatten() else { continue };
-        let result = step_result(asked, needed.step, state, needed.output, store)?;
+        let result = step_result(asked, needed, state, &mut room, store)?;
         steps.insert(asked.flow.steps[needed.step as usize].name.to_string(), result);
     }
     Ok(Scope {
@@ -109,32 +161,77 @@ fn scope(asked: &Asked, part: Part, store: &mut dyn Reads) -> Result<Scope, Stor
     })
 }
 
+/// `room` is for the outputs of all steps that are referred to: a few bytes of a value need many in memory.
 fn step_result(
     asked: &Asked,
-    step: u32,
+    needed: Needed,
     state: State,
-    output: bool,
+    room: &mut usize,
     store: &mut dyn Reads,
-) -> Result<StepResult, StoreError> {
-    let task = asked.step_task(step);
+) -> Result<StepResult, Trouble> {
+    let (task, step) = (asked.step_task(needed.step), &asked.flow.steps[needed.step as usize]);
     let ended = store.ended(task)?;
     let error = ended.as_ref().and_then(|ended| ended.error.clone());
-    let output = match (output, &asked.flow.steps[step as usize].each) {
-        (false, _) => Json::Null,
-        (true, None) => json(ended.and_then(|ended| ended.output).as_ref()),
-        (true, Some(_)) => loop_output(task, store)?,
+    let output = match (needed.extent, &step.each) {
+        (Extent::State, _) => Json::Null,
+        (_, None) => {
+            let output = ended.and_then(|ended| ended.output);
+            let left = output.as_ref().map_or(Some(*room), |output| room.checked_sub(output.bytes().len()));
+            *room = left.ok_or_else(|| {
+                let most = LARGEST_OUTPUT >> 20;
+                Trouble::TooLarge(format!(
+                    "the outputs that are referred to are larger than {most} MiB together"
+                ))
+            })?;
+            json(output.as_ref())
+        }
+        (Extent::Counts, Some(_)) => counts(task, store)?,
+        (Extent::Output, Some(_)) => {
+            let mut output = counts(task, store)?;
+            output["items"] = Json::Array(items(task, step.name.as_str(), store)?);
+            output
+        }
     };
     Ok(StepResult { state: state.to_string(), output, error })
 }
 
-/// `{items: [{state, output, error, attempts}], done, failed}`, in item order.
-fn loop_output(task: TaskId, store: &mut dyn Reads) -> Result<Json, StoreError> {
-    let items = store.ended_items(task.node, 0, u32::MAX)?;
-    let count = |wanted: fn(State) -> bool| items.iter().filter(|(_, ended)| wanted(ended.state)).count();
-    let done = count(|state| state == State::Succeeded);
-    let failed = count(|state| matches!(state, State::Failed | State::TimedOut));
-    let items: Vec<Json> = items.iter().map(|(_, ended)| item_output(ended)).collect();
-    Ok(json!({ "items": items, "done": done, "failed": failed }))
+/// How the items of a loop ended: `{done, failed, cancelled}`.
+fn counts(task: TaskId, store: &mut dyn Reads) -> Result<Json, StoreError> {
+    let states = store.item_states(task.node)?;
+    let count = |wanted: &[State]| -> u32 {
+        states.iter().filter(|(state, _)| wanted.contains(state)).map(|(_, count)| count).sum()
+    };
+    Ok(json!({
+        "done": count(&[State::Succeeded]),
+        "failed": count(&[State::Failed, State::TimedOut]),
+        "cancelled": count(&[State::Cancelled]),
+    }))
+}
+
+/// Items of a loop that are read at once.
+const PAGE: u32 = 1_000;
+
+/// `[{state, output, error, attempts}]`, in item order.
+fn items(task: TaskId, step: &str, store: &mut dyn Reads) -> Result<Vec<Json>, Trouble> {
+    let (mut items, mut bytes) = (Vec::new(), 0);
+    for from in (0..MAX_ITEMS).step_by(PAGE as usize) {
+        let page = store.ended_items(task.node, from, from + PAGE)?;
+        bytes += page.iter().map(|(_, ended)| size(ended)).sum::<usize>();
+        if bytes > LARGEST_PAYLOAD {
+            let most = LARGEST_PAYLOAD >> 20;
+            return Err(Trouble::TooLarge(format!(
+                "the output of the loop `{step}` is larger than {most} MiB; \
+                 `steps.{step}.output.done`, `.failed` and `.cancelled` can be used nevertheless"
+            )));
+        }
+        items.extend(page.iter().map(|(_, ended)| item_output(ended)));
+    }
+    Ok(items)
+}
+
+fn size(ended: &Ended) -> usize {
+    ended.output.as_ref().map_or(0, |output| output.bytes().len())
+        + ended.error.as_ref().map_or(0, String::len)
 }
 
 fn item_output(ended: &Ended) -> Json {

@@ -43,7 +43,7 @@ pub use tidegate_core::admission::{BadLimitName, LimitKey};
 pub use tidegate_core::explain::Explanation;
 pub use tidegate_core::ids::{Epoch, Name, RunId, TaskId};
 pub use tidegate_core::model::{Backoff, QuotaPolicy, QuotaWindow, RatePolicy, WhenBusy, WhenExhausted};
-pub use tidegate_core::protocol::{LARGEST_PAYLOAD, LimitValue, Refusal};
+pub use tidegate_core::protocol::{LARGEST_OUTPUT, LARGEST_PAYLOAD, LimitValue, Refusal};
 pub use tidegate_core::state::State;
 pub use tidegate_core::time::Moment;
 pub use tidegate_engine::events::{BadPosition, Event, Happening, Position};

@@ -4,7 +4,7 @@ mod support;
 
 use serde_json::{Value, json};
 use support::{accepted, database, drop_database, on_every_store, within};
-use tidegate::{Error, LARGEST_PAYLOAD, Refusal, RunId, State, Tidegate};
+use tidegate::{Error, LARGEST_OUTPUT, LARGEST_PAYLOAD, Refusal, RunId, State, Tidegate};
 use tokio_postgres::NoTls;
 
 /// `echo` gives back what it gets, `measure` the length of its `text`, `swell` so many bytes, and `complain` fails with so many.
@@ -29,7 +29,7 @@ async fn failure(tide: &Tidegate, action: &str, bytes: usize) -> String {
     }
 }
 
-const SAID: &str = "its output: it is too large, it has 16.1 MiB and 16 MiB are allowed";
+const SAID: &str = "its output: it is too large, it has 64.1 MiB and 64 MiB are allowed";
 
 #[tokio::test]
 async fn what_is_too_large_is_refused_and_what_is_not_is_taken() {
@@ -50,7 +50,7 @@ async fn what_is_too_large_is_refused_and_what_is_not_is_taken() {
             assert_eq!(runs[at].as_ref().unwrap().result::<String>().await.unwrap(), text);
         }
 
-        assert_eq!(failure(&tide, "swell", LARGEST_PAYLOAD).await, SAID);
+        assert_eq!(failure(&tide, "swell", LARGEST_OUTPUT).await, SAID);
         assert_eq!(failure(&tide, "complain", 1_000_000).await.len(), 64 * 1024 + "…".len());
         working.stop().await.unwrap();
     })
@@ -73,7 +73,7 @@ async fn much_arrives_in_portions_from_a_process_that_does_not_lead() {
     }
     let large = "x".repeat(LARGEST_PAYLOAD);
     assert!(is_too_large(&within(async { other.submit("echo", &large).await }).await));
-    assert_eq!(within(failure(&other, "swell", LARGEST_PAYLOAD)).await, SAID);
+    assert_eq!(within(failure(&other, "swell", LARGEST_OUTPUT)).await, SAID);
     within(working.stop()).await.unwrap();
     within(other.close()).await;
     within(leader.close()).await;
@@ -127,6 +127,49 @@ outputs: { done: "{{ steps.each.output.done }}" }
         let run = tide.submit("large", &inputs).await.unwrap();
         let outputs = run.result::<Value>().await.unwrap();
         assert_eq!(outputs, json!({ "done": 20 }));
+        working.stop().await.unwrap();
+    })
+    .await;
+}
+
+/// 90 texts of 200 kB, more than a run may put out.
+const LARGE_LIST: &str = "
+flow: large-list
+steps:
+  make: { action: make }
+  each:
+    after: [make]
+    when: '{{ steps.make.output | length == 90 }}'
+    with_items: '{{ steps.make.output }}'
+    concurrency: 8
+    action: say-again
+    inputs: { text: '{{ item }}' }
+  all:
+    after: [each]
+    action: measure
+    inputs: { text: \"{{ steps.each.output['items'] }}\" }
+  other:
+    after: [each, all]
+    when: '{{ steps.all.state == \"failed\" }}'
+    action: measure
+    inputs: { text: '{{ steps.each.output.done }} of 90, {{ steps.each.output.cancelled }} cancelled' }
+outputs: { length: '{{ steps.other.output }}', why: '{{ steps.all.error }}' }
+";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_large_output_is_the_list_of_a_loop_and_what_a_loop_put_out_is_counted_without_being_read() {
+    on_every_store(|tide| async move {
+        define(&tide);
+        tide.action("make", |_, _: Value| async move { Ok::<_, String>(vec!["x".repeat(200_000); 90]) });
+        tide.action("say-again", |_, input: Value| async move { Ok::<_, String>(input["text"].clone()) });
+        tide.flow(LARGE_LIST).unwrap();
+        let mut working = tide.work(8).start().await.unwrap();
+        let run = tide.submit("large-list", &()).await.unwrap();
+        let outputs = run.result::<Value>().await.unwrap();
+        assert_eq!(outputs["length"], "90 of 90, 0 cancelled".len());
+        let why = "the output of the loop `each` is larger than 16 MiB; \
+                   `steps.each.output.done`, `.failed` and `.cancelled` can be used nevertheless";
+        assert_eq!(outputs["why"], why);
         working.stop().await.unwrap();
     })
     .await;

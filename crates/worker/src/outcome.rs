@@ -47,10 +47,11 @@ fn name(signal: i32) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::guardian::wire::Stream;
 
     fn error(code: Option<i32>, signal: Option<i32>, stderr: &str) -> String {
-        let mut capture = Capture::new();
-        capture.stderr.push(stderr, false);
+        let mut capture = Capture::default();
+        capture.push(Stream::Stderr, stderr, false);
         match of_process(Exit { code, signal, stopped: false }, &capture) {
             Outcome::Failed(Failure { error, output: Some(_), .. }) => error,
             other => panic!("{other:?}"),
@@ -68,6 +69,6 @@ mod tests {
     #[test]
     fn whoever_was_asked_to_stop_has_stopped_whatever_its_code() {
         let exit = Exit { code: Some(0), signal: None, stopped: true };
-        assert_eq!(of_process(exit, &Capture::new()), Outcome::Stopped);
+        assert_eq!(of_process(exit, &Capture::default()), Outcome::Stopped);
     }
 }

@@ -1,64 +1,102 @@
 //! What a process wrote, kept within bounds.
 
-use tidegate_core::protocol::Payload;
+use crate::guardian::wire::Stream;
+use tidegate_core::protocol::{LARGEST_OUTPUT, Payload};
 
 /// Kept of each output in the result: its end.
 pub const KEPT: usize = 64 * 1024;
-/// Up to this size all of stdout is read as JSON, although only its end is kept as text.
-pub const JSON: usize = 1024 * 1024;
+/// Up to this size all of stdout is read as JSON, although only its end is kept as text. Beside it there is room for both
+/// texts, of which each byte may need six.
+pub const JSON: usize = LARGEST_OUTPUT - 16 * KEPT;
 
 /// The end of a text.
+#[derive(Default)]
 pub(crate) struct Tail {
     text: String,
-    most: usize,
     cut: u64,
 }
 
 impl Tail {
-    pub(crate) fn new(most: usize) -> Tail {
-        Tail { text: String::new(), most, cut: 0 }
-    }
-
-    pub(crate) fn push(&mut self, text: &str, newline: bool) {
+    fn push(&mut self, text: &str) {
         self.text.push_str(text);
-        if newline {
-            self.text.push('\n');
-        }
         // Cut when twice too long, so that each byte is moved at most once.
-        if self.text.len() > 2 * self.most {
-            let from = self.start(self.most);
+        if self.text.len() > 2 * KEPT {
+            let from = self.start();
             self.cut += from as u64;
             self.text.drain(..from);
         }
     }
 
-    /// Where the last `most` bytes begin, without cutting a character in two.
-    fn start(&self, most: usize) -> usize {
-        let from = self.text.len().saturating_sub(most);
+    /// Where what is kept begins, without cutting a character in two.
+    fn start(&self) -> usize {
+        let from = self.text.len().saturating_sub(KEPT);
         (from..=self.text.len()).find(|&place| self.text.is_char_boundary(place)).unwrap_or(from)
     }
 
-    /// The last `most` bytes, and how many before them are missing.
-    fn last(&self, most: usize) -> (&str, u64) {
-        let from = self.start(most);
+    /// What is kept, and how many bytes before it are missing.
+    fn last(&self) -> (&str, u64) {
+        let from = self.start();
         (&self.text[from..], self.cut + from as u64)
     }
+}
 
-    /// All of it, if nothing is missing.
-    fn whole(&self) -> Option<&str> {
-        (self.cut == 0 && self.text.len() <= self.most).then_some(self.text.as_str())
+/// All of a text, as long as it may be JSON.
+#[derive(Default)]
+enum Whole {
+    #[default]
+    Blank,
+    Begun(String),
+    TooLongOrNoJson,
+}
+
+impl Whole {
+    fn push(&mut self, text: &str) {
+        match self {
+            Whole::Blank => match text.trim_ascii_start() {
+                "" => {}
+                begin if begin.len() <= JSON && begin.starts_with(begins_json) => {
+                    *self = Whole::Begun(begin.to_owned());
+                }
+                _ => *self = Whole::TooLongOrNoJson,
+            },
+            Whole::Begun(begin) if begin.len() + text.len() <= JSON => begin.push_str(text),
+            Whole::Begun(_) => *self = Whole::TooLongOrNoJson,
+            Whole::TooLongOrNoJson => {}
+        }
     }
+
+    fn json(&self) -> Option<&serde_json::value::RawValue> {
+        match self {
+            Whole::Begun(text) => serde_json::from_str(text.trim_ascii_end()).ok(),
+            Whole::Blank | Whole::TooLongOrNoJson => None,
+        }
+    }
+}
+
+/// Most of what is no JSON shows it with its first letter, and need not be kept.
+fn begins_json(letter: char) -> bool {
+    matches!(letter, '{' | '[' | '"' | '-' | '0'..='9' | 't' | 'f' | 'n')
 }
 
 /// Both outputs of one process.
+#[derive(Default)]
 pub(crate) struct Capture {
-    pub(crate) stdout: Tail,
-    pub(crate) stderr: Tail,
+    stdout: Tail,
+    stderr: Tail,
+    whole_stdout: Whole,
 }
 
 impl Capture {
-    pub(crate) fn new() -> Capture {
-        Capture { stdout: Tail::new(JSON), stderr: Tail::new(KEPT) }
+    pub(crate) fn push(&mut self, stream: Stream, text: &str, newline: bool) {
+        for text in [text, if newline { "\n" } else { "" }] {
+            match stream {
+                Stream::Stdout => {
+                    self.stdout.push(text);
+                    self.whole_stdout.push(text);
+                }
+                Stream::Stderr => self.stderr.push(text),
+            }
+        }
     }
 
     /// The last line of stderr that says anything: mostly the reason of a failure.
@@ -71,9 +109,9 @@ impl Capture {
     /// The output that flows see: `{exit_code, stdout, stderr, json?}`, and how many bytes are missing at the
     /// beginning of a text that was too long.
     pub(crate) fn payload(&self, exit_code: Option<i32>) -> Payload {
-        let (stdout, stdout_cut) = self.stdout.last(KEPT);
-        let (stderr, stderr_cut) = self.stderr.last(KEPT);
-        let json = self.stdout.whole().and_then(|text| serde_json::from_str(text.trim()).ok());
+        let (stdout, stdout_cut) = self.stdout.last();
+        let (stderr, stderr_cut) = self.stderr.last();
+        let json = self.whole_stdout.json();
         let output = Output { exit_code, stdout, stdout_cut, stderr, stderr_cut, json };
         // Text and numbers always serialise; `null` is only there to say so without a panic.
         serde_json::to_vec(&output).map_or_else(|_| Payload::null(), Payload::new)
@@ -104,8 +142,8 @@ mod tests {
     use serde_json::{Value, json};
 
     fn payload(stdout: &[&str]) -> Value {
-        let mut capture = Capture::new();
-        stdout.iter().for_each(|line| capture.stdout.push(line, true));
+        let mut capture = Capture::default();
+        stdout.iter().for_each(|line| capture.push(Stream::Stdout, line, true));
         serde_json::from_slice(capture.payload(Some(0)).bytes()).unwrap()
     }
 
@@ -140,11 +178,37 @@ mod tests {
     }
 
     #[test]
+    fn json_is_read_up_to_its_bound_and_always_fits_into_an_output() {
+        let worst = "\u{1}".repeat(KEPT);
+        let mut capture = Capture::default();
+        capture.push(Stream::Stdout, &format!("\"{}", "x".repeat(JSON - KEPT - 2)), false);
+        capture.push(Stream::Stdout, &" ".repeat(KEPT), false);
+        capture.push(Stream::Stdout, "\"", false);
+        capture.push(Stream::Stderr, &worst, false);
+        let output = capture.payload(Some(0));
+        assert!(output.bytes().len() > JSON && output.bytes().len() <= LARGEST_OUTPUT);
+        capture.push(Stream::Stdout, "\n", false);
+        assert!(capture.payload(Some(0)).bytes().len() < KEPT * 8, "one byte more is too much");
+    }
+
+    #[test]
+    fn what_does_not_begin_like_json_is_not_kept() {
+        let mut capture = Capture::default();
+        capture.push(Stream::Stdout, "  \n", true);
+        assert!(matches!(capture.whole_stdout, Whole::Blank));
+        capture.push(Stream::Stdout, " [1,", false);
+        assert!(matches!(&capture.whole_stdout, Whole::Begun(text) if text == "[1,"));
+        let mut capture = Capture::default();
+        capture.push(Stream::Stdout, "Listening", true);
+        assert!(matches!(capture.whole_stdout, Whole::TooLongOrNoJson));
+    }
+
+    #[test]
     fn the_complaint_is_the_last_line_that_says_anything() {
-        let mut capture = Capture::new();
+        let mut capture = Capture::default();
         assert_eq!(capture.complaint(), None);
         for line in ["first", " the reason ", "", "  "] {
-            capture.stderr.push(line, true);
+            capture.push(Stream::Stderr, line, true);
         }
         assert_eq!(capture.complaint(), Some("the reason"));
     }

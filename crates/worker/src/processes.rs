@@ -49,15 +49,8 @@ impl Live {
     /// Keeps a piece of what it wrote, and gives what others may see of it.
     fn take_in(&mut self, stream: Stream, text: String, newline: bool) -> String {
         let shown = self.veils[stream as usize].pass(&self.secrets, text, newline);
-        self.keep(stream, &shown, newline);
+        self.capture.push(stream, &shown, newline);
         shown
-    }
-
-    fn keep(&mut self, stream: Stream, text: &str, newline: bool) {
-        match stream {
-            Stream::Stdout => self.capture.stdout.push(text, newline),
-            Stream::Stderr => self.capture.stderr.push(text, newline),
-        }
     }
 }
 
@@ -98,8 +91,14 @@ impl Processes {
         self.next_id += 1;
         let ProcessOrder { run, argv, env, cwd, secrets, deadline, grace } = order;
         guardian.tell(Command::Spawn(Spawn { id, argv, env, cwd, deadline, grace }));
-        let live =
-            Live { lease, run, leader: None, capture: Capture::new(), secrets, veils: Default::default() };
+        let live = Live {
+            lease,
+            run,
+            leader: None,
+            capture: Capture::default(),
+            secrets,
+            veils: Default::default(),
+        };
         self.live.insert(id, live);
         self.ids.insert(lease, id);
     }
@@ -162,7 +161,7 @@ impl Processes {
         let Some(live) = self.live.get_mut(&id) else { return };
         for stream in [Stream::Stdout, Stream::Stderr] {
             let Some(text) = live.veils[stream as usize].rest(&live.secrets) else { continue };
-            live.keep(stream, &text, false);
+            live.capture.push(stream, &text, false);
             let (run, lease, at) = (live.run, live.lease, clock::wall());
             (self.logs)(LogLine { run, lease, at, stream, text, newline: false });
         }

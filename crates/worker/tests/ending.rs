@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use support::engine::Heard;
 use support::{Bench, Witness, bench, error, output, run, script, within};
 use tidegate_core::ids::{Name, RunId};
-use tidegate_core::protocol::{LARGEST_PAYLOAD, Lease, Outcome, Payload};
+use tidegate_core::protocol::{LARGEST_OUTPUT, Lease, Outcome, Payload};
 use tidegate_core::time::Span;
 use tidegate_worker::functions::BoxFuture;
 use tidegate_worker::{Ctx, WorkerError, order};
@@ -126,7 +126,7 @@ async fn functions_succeed_fail_panic_and_stop() {
         settings.functions.register("echo", async |_, input| Outcome::Succeeded(input));
         settings.functions.register("panic", |_, _| -> std::future::Ready<Outcome> { panic!("oh no") });
         settings.functions.register("wait", |_, _| std::future::pending());
-        let large = Payload::new(vec![b'1'; LARGEST_PAYLOAD + 1]);
+        let large = Payload::new(vec![b'1'; LARGEST_OUTPUT + 1]);
         settings
             .functions
             .register("swell", move |_, _| std::future::ready(Outcome::Succeeded(large.clone())));
@@ -140,7 +140,7 @@ async fn functions_succeed_fail_panic_and_stop() {
     let message = "no function `none` is registered on this worker";
     assert_eq!(error(within(bench.engine.outcome(lease)).await), message);
     let lease = bench.engine.hand_out(call("swell"));
-    let message = "its output: it is too large, it has 16.1 MiB and 16 MiB are allowed";
+    let message = "its output: it is too large, it has 64.1 MiB and 64 MiB are allowed";
     assert_eq!(error(within(bench.engine.outcome(lease)).await), message);
     let lease = bench.engine.hand_out(call("wait"));
     bench.engine.stop(lease);

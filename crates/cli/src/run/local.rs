@@ -3,6 +3,7 @@
 use super::backlog::Backlog;
 use super::session::{Killed, Session};
 use crate::args;
+use crate::diary::{Note, Recorder};
 use crate::failure::Failure;
 use crate::out::say;
 use std::convert::Infallible;
@@ -55,6 +56,7 @@ impl Local {
         options: &args::Run,
         session: Session,
         backlog: Arc<Backlog>,
+        recorder: Recorder,
     ) -> Result<Local, Failure> {
         let program = std::env::current_exe()
             .map_err(|error| Failure::new("binary", format!("this very program cannot be found: {error}")))?;
@@ -63,7 +65,10 @@ impl Local {
         let tide = share(path)?.name(session.name.clone()).open().await.map_err(failed)?;
         let reader = SqliteStore::open_reader(path).map_err(|error| failed(error.into()))?;
         let mut work = tide.work(options.io_slots).processes(guardian).queues(session.queues.clone());
-        work = work.logs(Arc::new(move |line| backlog.push(line)));
+        work = work.logs(Arc::new(move |line| {
+            recorder.note(line.run, Note::from(line.clone()));
+            backlog.push(line);
+        }));
         if let Some(slots) = options.slots {
             work = work.process_slots(slots);
         }

@@ -24,6 +24,7 @@ mod view;
 mod watch;
 
 use crate::args;
+use crate::diary::{Recorder, keep_events, last_position};
 use crate::failure::{Exit, Failure};
 use crate::out::{print, say};
 use backlog::Backlog;
@@ -38,6 +39,7 @@ use session::Session;
 pub use session::{dismiss, holder, is_session};
 use show::Show;
 use std::sync::Arc;
+use std::time::Duration;
 use tidegate::Error;
 use tidegate_core::ids::{RunId, TaskId};
 use tidegate_core::protocol::{Payload, Refusal};
@@ -46,6 +48,9 @@ use tidegate_store::Reads;
 pub use tree::{Frame, draw};
 use view::View;
 use watch::{Watch, Watched};
+
+/// How long the end of a run waits for its diary.
+const DIARY_PATIENCE: Duration = Duration::from_secs(2);
 
 pub async fn run(options: args::Run, quiet: bool) -> Result<Exit, Failure> {
     let store = options.store.file("run", "name one with --store PATH")?;
@@ -60,13 +65,14 @@ pub async fn run(options: args::Run, quiet: bool) -> Result<Exit, Failure> {
         Target::New(_) => Session::begin(&store.path)?,
         Target::Left(left) => Session::resume(&store.path, left.id, left.queue.as_ref())?,
     };
-    let opening = Local::open(&store.path, &options, session, backlog.clone());
+    let (recorder, diary) = Recorder::start(&store.path);
+    let opening = Local::open(&store.path, &options, session, backlog.clone(), recorder.clone());
     let mut local = tokio::select! {
         local = opening => local?,
         () = interrupts.next() => return Ok(Exit::Interrupted),
         never = local::say_if_late() => match never {},
     };
-    let entries = local.tide.entries();
+    let (entries, events) = (local.tide.entries(), local.tide.events());
     let begun = tokio::select! {
         begun = begin(target, &mut local, &options, store, quiet) => begun?,
         () = interrupts.next() => return Ok(Exit::Interrupted),
@@ -74,6 +80,11 @@ pub async fn run(options: args::Run, quiet: bool) -> Result<Exit, Failure> {
     let Open { id, name, width, view, .. } = begun;
     let node = view.root;
     backlog.keep_only(id);
+    let events = match last_position(&store.path, id) {
+        Some(last) => events.after(last),
+        None => events,
+    };
+    let noted = tokio::spawn(keep_events(events, id, recorder));
     let show = Show::choose(quiet, name.as_str(), width, id);
     let (told, outage) = (Default::default(), local.tide.engine().outage());
     let (behind, end_unheard) = (false, false);
@@ -82,8 +93,14 @@ pub async fn run(options: args::Run, quiet: bool) -> Result<Exit, Failure> {
     let ended =
         local.reader.ended(TaskId::node(node)).map_err(|error| Failure::store(&error, &store.path))?;
     // Others' work is handed back now; who cannot wait for that interrupts again.
+    let finish = async {
+        let _ = tokio::time::timeout(DIARY_PATIENCE, noted).await;
+        local.shut_down().await;
+        let written = tokio::task::spawn_blocking(move || diary.join());
+        let _ = tokio::time::timeout(DIARY_PATIENCE, written).await;
+    };
     tokio::select! {
-        () = local.shut_down() => {}
+        () = finish => {}
         () = interrupts.next() => return Ok(Exit::Interrupted),
     }
     let Watched { state, interrupted } = watched;

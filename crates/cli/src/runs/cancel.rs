@@ -1,7 +1,6 @@
 //! `tidegate runs cancel`: through whoever leads, or by leading for a moment.
 
-use super::find::find;
-use super::{identity, open};
+use super::{find, identity, open};
 use crate::args;
 use crate::failure::{Exit, Failure};
 use crate::out::say;

@@ -1,7 +1,7 @@
 //! `tidegate runs`: what was submitted to a store, looked at and ended while somebody may be working on it.
 
 mod cancel;
-mod find;
+mod diary;
 mod list;
 mod show;
 
@@ -9,15 +9,17 @@ use crate::args::{self, RunsCommand};
 use crate::failure::{Exit, Failure};
 use crate::in_runtime;
 use std::path::Path;
-use tidegate_core::ids::{Name, RunId};
+use tidegate_core::ids::{Name, NodeId, RunId};
 use tidegate_core::protocol::NodeRow;
-use tidegate_store::{SqliteReader, SqliteStore};
+use tidegate_store::{Reads, Sought, SqliteReader, SqliteStore, Wanted};
 
 pub fn runs(options: &args::Runs, quiet: bool) -> Result<Exit, Failure> {
     match &options.command {
         RunsCommand::List(options) => list::list(options),
         RunsCommand::Show(options) => show::show(options),
         RunsCommand::Cancel(options) => in_runtime(cancel::cancel(options, quiet)),
+        RunsCommand::Logs(options) => diary::print_diary(options, diary::Kind::Logs),
+        RunsCommand::Events(options) => diary::print_diary(options, diary::Kind::Events),
     }
 }
 
@@ -32,3 +34,37 @@ fn open(store: &args::StoreFile) -> Result<(SqliteReader, &Path), Failure> {
 fn identity(row: &NodeRow) -> Option<(RunId, &Name)> {
     Some((row.body.id()?, row.body.name()?))
 }
+
+/// By the beginning of its id, or the newest.
+fn find(reader: &mut SqliteReader, id: Option<&str>, path: &Path) -> Result<NodeId, Failure> {
+    let failed = |error| Failure::store(&error, path);
+    let none = |sentence: String| {
+        let failure = Failure::new("not-found", sentence).at(path.display()).exit(Exit::NotFound);
+        Err(failure.help("`tidegate runs list` lists them"))
+    };
+    let Some(id) = id else {
+        let newest = reader.submitted(&Wanted::default(), 1).map_err(failed)?;
+        return newest
+            .first()
+            .map_or_else(|| none("nothing was submitted here".to_owned()), |row| Ok(row.node));
+    };
+    if let Some(whole) = RunId::parse(id) {
+        let found = reader.find(&[Sought::Id(whole)]).map_err(failed)?;
+        return found
+            .into_iter()
+            .next()
+            .flatten()
+            .map_or_else(|| none(format!("there is no `{id}`")), |it| Ok(it.node));
+    }
+    let recent = reader.submitted(&Wanted::default(), RECENT).map_err(failed)?;
+    let is_it = |row: &&NodeRow| identity(row).is_some_and(|(known, _)| known.to_string().starts_with(id));
+    let mut found = recent.iter().filter(is_it);
+    match (found.next(), found.next()) {
+        (Some(row), None) => Ok(row.node),
+        (Some(_), Some(_)) => none(format!("more than one begins with `{id}`")),
+        (None, _) => none(format!("none of the newest {RECENT} begins with `{id}`")),
+    }
+}
+
+/// Among how many the beginning of an id is looked for.
+const RECENT: u32 = 1_000;

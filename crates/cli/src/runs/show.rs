@@ -1,8 +1,7 @@
 //! `tidegate runs show`: one run as it is now, or as it ended.
 
-use super::find::find;
 use super::list::described;
-use super::open;
+use super::{find, open};
 use crate::args::{self, Output};
 use crate::failure::{Exit, Failure};
 use crate::out::print;

@@ -91,3 +91,79 @@ fn a_run_under_way_is_seen_by_others() {
     held.until_gone();
     run.finish();
 }
+
+const TALKATIVE: &str = r#"
+flow: talkative
+steps:
+  one: { run: [sh, -c, "echo hello; echo problem >&2; printf 'no newline'"] }
+  each:
+    after: [one]
+    with_items: [1, 2]
+    concurrency: 1
+    run: [sh, -c, 'echo item $0; test -e "mark$0" || { touch "mark$0"; exit 3; }', "{{ item }}"]
+    retry: { attempts: 2, delay: 0s }
+"#;
+
+#[test]
+fn what_was_written_and_what_happened_can_be_read_afterwards() {
+    let test = Test::new().file("talkative.yaml", TALKATIVE).args(["run", "-q", "talkative.yaml"]);
+    test.run();
+    let test = test.args(["runs", "logs"]);
+    let mut lines: Vec<String> = test.run().stdout.lines().map(str::to_owned).collect();
+    // Both outputs of one process are read by two hands.
+    lines[..3].sort_by(|one, other| one.split_once("| ").cmp(&other.split_once("| ")));
+    golden("runs-logs", &(lines.join("\n") + "\n"));
+    let test = test.args(["runs", "events"]);
+    golden("runs-events", &test.run().stdout);
+
+    let test = test.args(["runs", "list", "-o", "json"]);
+    let listed: serde_json::Value = serde_json::from_str(&test.run().stdout).unwrap();
+    let id = listed["id"].as_str().unwrap().to_owned();
+    let test = test.args(["runs", "logs", &format!("{id}/each#1"), "-o", "json"]);
+    let said: Vec<serde_json::Value> =
+        test.run().stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let said: Vec<_> = said.iter().map(|line| (&line["task"], &line["attempt"], &line["text"])).collect();
+    let (task, text) = (&"each#1".into(), &"item 2".into());
+    assert_eq!(said, [(task, &1.into(), text), (task, &2.into(), text)]);
+    let test = test.args(["runs", "logs", &format!("{id}/nobody")]);
+    assert_eq!(test.run().stderr, "nothing was written\n");
+
+    let test = test.args(["prune", "-q", "--older-than", "0s"]);
+    test.run();
+    assert_eq!(std::fs::read_dir(test.path(".tidegate/state.db.logs")).unwrap().count(), 0);
+}
+
+#[test]
+fn a_diary_is_followed_to_the_end_of_the_run_also_when_another_process_finishes_it() {
+    let script = "echo begun; exec 3>alive; cat gate; echo over";
+    let flow = format!("flow: halting\nsteps: {{ it: {{ run: [sh, -c, \"{script}\"] }} }}\n");
+    let test = Test::new().file("halting.yaml", &flow).args(["run", "halting.yaml"]).status(-1);
+    let (alive, gate) = (test.pipe("alive"), test.pipe("gate"));
+    let mut run = test.start();
+    let held = alive.held();
+    run.until("| begun");
+    run.signal(Signal::KILL);
+    held.until_gone();
+    run.finish();
+
+    let test = test.args(["run", "--resume"]);
+    let resumed = test.start();
+    let held = alive.held();
+    let test = test.args(["runs", "logs", "-f"]);
+    let follow = test.command().stdout(std::process::Stdio::piped()).spawn().unwrap();
+    gate.release();
+    held.until_gone();
+    resumed.finish();
+    let followed = follow.wait_with_output().unwrap();
+    assert!(followed.status.success());
+    let said = String::from_utf8(followed.stdout).unwrap();
+    let texts: Vec<&str> =
+        said.lines().filter_map(|line| line.split_once("| ")).map(|(_, text)| text).collect();
+    // What the first process wrote right before it was killed may be lost.
+    assert!(texts.ends_with(&["begun", "over"]), "{said}");
+    let test = test.args(["runs", "events", "-o", "json"]);
+    let happened = test.run().stdout;
+    assert_eq!(happened.matches("run.queued").count(), 1, "{happened}");
+    assert_eq!(happened.matches("task.granted").count(), 2, "{happened}");
+    assert_eq!(happened.matches("run.finished").count(), 1, "{happened}");
+}

@@ -105,8 +105,7 @@ mod tests {
     use crate::ids::{Epoch, NodeId, TaskId};
     use crate::model::{Action, ActionPolicy, Cause, Retry, Step};
     use crate::protocol::{
-        Answer, Command, Evaluation, Failure, Finish, LARGEST_PAYLOAD, Lease, Outcome, Payload, Refusal,
-        Write,
+        Answer, Command, Evaluation, Failure, Finish, LARGEST_OUTPUT, Lease, Outcome, Payload, Refusal, Write,
     };
     use crate::state::State;
     use crate::testkit::{Kit, WORKER, flow, rendered, step};
@@ -183,9 +182,9 @@ mod tests {
     fn an_output_that_is_too_large_is_a_failure_whoever_reports_it() {
         let mut kit = Kit::new(1);
         let job = TaskId::node(kit.job("work"));
-        let large = Payload::new(vec![b'1'; LARGEST_PAYLOAD + 1]);
+        let large = Payload::new(vec![b'1'; LARGEST_OUTPUT + 1]);
         kit.finish(kit.lease(job), Outcome::Succeeded(large));
-        let error = "its output: it is too large, it has 16.1 MiB and 16 MiB are allowed";
+        let error = "its output: it is too large, it has 64.1 MiB and 64 MiB are allowed";
         assert_eq!(kit.ended(job.node), Some((State::Failed, Some(error.to_owned()))));
     }
 

@@ -17,7 +17,7 @@ pub use command::{
 pub use decision::{Answer, Effect, Output, Refusal};
 pub use evaluation::{Evaluation, Payload, Question, Rendered};
 pub(crate) use size::cut;
-pub use size::{BATCH_BYTES, LARGEST_PAYLOAD, LONGEST_ERROR, check_size, size_of_item};
+pub use size::{BATCH_BYTES, LARGEST_OUTPUT, LARGEST_PAYLOAD, LONGEST_ERROR, check_size, size_of_item};
 pub use snapshot::Snapshot;
 pub use worker::{Attempt, Failure, Heartbeat, Lease, Outcome, Renewal};
 pub use write::{

@@ -6,8 +6,10 @@
 use super::{Command, Evaluation, Failure, Finish, Outcome, Payload, Refusal, Rendered, Submission, Submit};
 use std::fmt;
 
-/// Of one submission (with its tags), and of what an attempt or a run puts out.
+/// Of one submission (with its tags), and of what a run puts out.
 pub const LARGEST_PAYLOAD: usize = 16 * MIB;
+/// Of what an attempt puts out, and of the list of a loop, which is often made of one.
+pub const LARGEST_OUTPUT: usize = 64 * MIB;
 /// Of what is said about one failure; the rest is cut off.
 pub const LONGEST_ERROR: usize = 64 * KIB;
 /// Of what is sent, rendered or committed together, before the last of it is added: one thing is always taken.
@@ -18,8 +20,12 @@ const MIB: usize = KIB * KIB;
 
 /// Refuses what is larger than a payload may be.
 pub fn check_size(size: usize) -> Result<(), Refusal> {
-    match size > LARGEST_PAYLOAD {
-        true => Err(Refusal::TooLarge { size, most: LARGEST_PAYLOAD }),
+    within(size, LARGEST_PAYLOAD)
+}
+
+fn within(size: usize, most: usize) -> Result<(), Refusal> {
+    match size > most {
+        true => Err(Refusal::TooLarge { size, most }),
         false => Ok(()),
     }
 }
@@ -112,13 +118,13 @@ impl Outcome {
     /// The same within bounds: an output that is too large is a failure, and an error that is too long is cut.
     pub fn within_bounds(self) -> Outcome {
         match self {
-            Outcome::Succeeded(output) => match check_size(output.bytes().len()) {
+            Outcome::Succeeded(output) => match within(output.bytes().len(), LARGEST_OUTPUT) {
                 Ok(()) => Outcome::Succeeded(output),
                 Err(refusal) => Outcome::failed(format!("its output: {refusal}")),
             },
             Outcome::Failed(Failure { error, output, cause, retry_after }) => Outcome::Failed(Failure {
                 error: cut(error),
-                output: output.filter(|output| check_size(output.bytes().len()).is_ok()),
+                output: output.filter(|output| output.bytes().len() <= LARGEST_OUTPUT),
                 cause,
                 retry_after,
             }),
@@ -159,10 +165,10 @@ mod tests {
 
     #[test]
     fn an_output_that_is_too_large_is_a_failure_that_says_so() {
-        let largest = Outcome::Succeeded(Payload::new(vec![b'1'; LARGEST_PAYLOAD]));
+        let largest = Outcome::Succeeded(Payload::new(vec![b'1'; LARGEST_OUTPUT]));
         assert!(matches!(largest.within_bounds(), Outcome::Succeeded(_)));
-        let larger = Payload::new(vec![b'1'; LARGEST_PAYLOAD + 1]);
-        let error = "its output: it is too large, it has 16.1 MiB and 16 MiB are allowed".to_owned();
+        let larger = Payload::new(vec![b'1'; LARGEST_OUTPUT + 1]);
+        let error = "its output: it is too large, it has 64.1 MiB and 64 MiB are allowed".to_owned();
         let failed = Outcome::Succeeded(larger.clone()).within_bounds();
         assert!(failed == Outcome::failed(error));
         let failed = Outcome::Failed(Failure { output: Some(larger), ..Failure::new("boom") });

@@ -4,13 +4,15 @@
 //! the step, the field and what is undefined in it.
 
 mod items;
+mod list;
 mod needs;
 mod render;
 mod scope;
 mod work;
 
 pub use items::Items;
-pub use needs::{Needed, Part, steps_needed};
+pub use list::{ListPlace, Within, list_place};
+pub use needs::{Extent, Needed, Part, steps_needed};
 pub(crate) use render::Renderer;
 pub use scope::{Callee, Scope, StepResult};
 
@@ -20,15 +22,22 @@ use render::OUTPUT;
 use serde_json::Value as Json;
 use std::sync::Arc;
 use tidegate_core::model::{Action, Flow, MAX_ITEMS, Step};
-use tidegate_core::protocol::{Evaluation, LARGEST_PAYLOAD, Payload, Rendered};
-
-/// Bytes of the list of one loop.
-const MAX_LIST: usize = 64 * 1024 * 1024;
+use tidegate_core::protocol::{Evaluation, LARGEST_OUTPUT, LARGEST_PAYLOAD, Payload, Rendered};
 
 /// A step whose predecessors have ended: is it skipped, and if not, what is it to do?
 pub fn evaluate_step(flow: &Flow, step: usize, scope: &Scope) -> Evaluation {
     let Some(step) = flow.steps.get(step) else { return no_such_step(flow, step) };
     answer(try_step(step, scope))
+}
+
+/// How such a step ends before it is asked what it is to do; nothing if it is to be done.
+pub fn evaluate_when(flow: &Flow, step: usize, scope: &Scope) -> Option<Evaluation> {
+    let Some(step) = flow.steps.get(step) else { return Some(no_such_step(flow, step)) };
+    match is_wanted(step, &Renderer::new(scope.root())) {
+        Ok(true) => None,
+        Ok(false) => Some(Evaluation::Skipped),
+        Err(error) => Some(Evaluation::Failed { error }),
+    }
 }
 
 /// What the items from index `from` on are to do, in index order, or why that cannot be said. Of large items only the
@@ -59,29 +68,35 @@ pub fn evaluate_outputs(flow: &Flow, scope: &Scope) -> Evaluation {
 fn try_step(step: &Step, scope: &Scope) -> Result<Evaluation, String> {
     let root = scope.root();
     let renderer = Renderer::new(root.clone());
-    if let Some(when) = step.rule.when() {
-        match renderer.template(when, "when")? {
-            Json::Bool(true) => {}
-            Json::Bool(false) => return Ok(Evaluation::Skipped),
-            other => return Err(format!("`when` must be `true` or `false`, not {}", json_kind(&other))),
-        }
+    if !is_wanted(step, &renderer)? {
+        return Ok(Evaluation::Skipped);
     }
     let Some(each) = &step.each else { return work::evaluate(step, scope, &renderer) };
-    let renderer = Renderer::limited(root, Limits { text: MAX_LIST, value: MAX_LIST });
+    let renderer = Renderer::limited(root, Limits { text: LARGEST_OUTPUT, value: LARGEST_OUTPUT });
     match renderer.template(&each.items, "with_items")? {
-        Json::Array(items) if items.len() > MAX_ITEMS as usize => {
-            Err(format!("`with_items` has {} items, more than the {MAX_ITEMS} allowed", items.len()))
-        }
+        Json::Array(items) if items.len() > MAX_ITEMS as usize => Err(too_many(items.len())),
         Json::Array(items) => {
             let count = items.len() as u32;
             let items = Json::Array(items).to_string();
-            if items.len() > MAX_LIST {
-                return Err(format!("`with_items` is larger than {MAX_LIST} bytes"));
+            if items.len() > LARGEST_OUTPUT {
+                return Err(format!("`with_items` is larger than {LARGEST_OUTPUT} bytes"));
             }
             Ok(Evaluation::List { items: Payload::new(items), count })
         }
         other => Err(format!("`with_items` must be a list, not {}", json_kind(&other))),
     }
+}
+
+fn is_wanted(step: &Step, renderer: &Renderer) -> Result<bool, String> {
+    let Some(when) = step.rule.when() else { return Ok(true) };
+    match renderer.template(when, "when")? {
+        Json::Bool(wanted) => Ok(wanted),
+        other => Err(format!("`when` must be `true` or `false`, not {}", json_kind(&other))),
+    }
+}
+
+fn too_many(items: usize) -> String {
+    format!("`with_items` has {items} items, more than the {MAX_ITEMS} allowed")
 }
 
 /// Whose error it is, the one who asked knows.

@@ -50,7 +50,10 @@ pub fn item_states(
     overlay: &Overlay,
     step: NodeId,
 ) -> Result<Vec<(State, u32)>, StoreError> {
-    overlay.wait_for_tables(LAG_PATIENCE);
+    // Runs are decided by how many items ended how: who asks has to ask again.
+    if !overlay.wait_for_tables(LAG_PATIENCE) {
+        return Err(StoreError::Unknown("its tables are behind what was committed".to_owned()));
+    }
     session.call(PATIENCE, async |client| {
         let mut states = Vec::new();
         for row in client.query_typed(sql!("browse_items"), &[(&signed(step.0), Type::INT8)]).await? {

@@ -3,7 +3,7 @@
 use super::trouble::Trouble;
 use crate::secrets::Secrets;
 use serde_json::{Map, Number, Value as Json};
-use tidegate_core::protocol::{LARGEST_PAYLOAD, Payload};
+use tidegate_core::protocol::{LARGEST_OUTPUT, Payload};
 
 /// What stands around rows: names, brackets, a number.
 const AROUND: usize = 64;
@@ -23,7 +23,7 @@ impl Results {
 
     /// For what the next statement gives.
     pub(super) fn next(&self) -> Rows {
-        let room = (LARGEST_PAYLOAD - AROUND).saturating_sub(self.json.len());
+        let room = (LARGEST_OUTPUT - AROUND).saturating_sub(self.json.len());
         Rows { secrets: self.secrets.clone(), columns: Vec::new(), json: Vec::new(), count: 0, room }
     }
 
@@ -147,7 +147,7 @@ mod tests {
         let mut results = Results::new(true, Secrets::default());
         let mut rows = results.next();
         rows.set_columns(vec!["a".into()]).unwrap();
-        let half = json!("x".repeat(LARGEST_PAYLOAD / 2));
+        let half = json!("x".repeat(LARGEST_OUTPUT / 2));
         rows.push([half.clone()]).unwrap();
         results.add(rows);
         let mut rows = results.next();

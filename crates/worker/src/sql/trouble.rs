@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 use tidegate_core::model::Cause;
-use tidegate_core::protocol::LARGEST_PAYLOAD;
+use tidegate_core::protocol::LARGEST_OUTPUT;
 
 #[derive(Debug, Error)]
 pub(super) enum Trouble {
@@ -14,7 +14,7 @@ pub(super) enum Trouble {
     /// What the database says, and its code.
     #[error("{message}")]
     Refused { message: String, code: String },
-    #[error("the rows are larger than {} MiB: ask for fewer of them with `limit`", LARGEST_PAYLOAD >> 20)]
+    #[error("the rows are larger than {} MiB: ask for fewer of them with `limit`", LARGEST_OUTPUT >> 20)]
     TooLarge,
     #[error("statement {number}: {trouble}")]
     Statement { number: usize, rolled_back: bool, trouble: Box<Trouble> },

@@ -108,6 +108,7 @@ pub fn golden(name: &str, text: &str) {
     settings.set_snapshot_path("../snapshots");
     settings.add_filter(r"run_[0-9a-z]{26}", "run_ID");
     settings.add_filter(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", "DATE");
+    settings.add_filter(r"\d{4}-\d\d-\d\dT[\d:.]+Z", "INSTANT");
     settings.add_filter(r"\d\d:\d\d:\d\d\.\d", "TIME");
     settings.add_filter(r" *\b(\d+m )?(\d+s )?\d+(\.\d+)?(ms|s)\b", " SPAN");
     settings.add_filter(r"process \d+", "process PID");

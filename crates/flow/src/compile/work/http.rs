@@ -9,7 +9,7 @@ use crate::template::Names;
 use crate::yaml::{Entry, Node, Value};
 use serde_json::{Map, Value as Json, json};
 use tidegate_core::model::{Cause, Template};
-use tidegate_core::protocol::LARGEST_PAYLOAD;
+use tidegate_core::protocol::LARGEST_OUTPUT;
 
 pub(in crate::compile) const WORK: &str = "http";
 
@@ -194,8 +194,8 @@ fn size(cx: &mut Context<'_>, node: &Node) -> Option<usize> {
     let size = parse_size(text);
     let problem = match size {
         None => Problem::BadSize { text: quoted(text) },
-        Some(size) if !(1..=LARGEST_PAYLOAD).contains(&size) => {
-            Problem::OutOfRange { field: "max_size".into(), min: 1, max: LARGEST_PAYLOAD as u64 }
+        Some(size) if !(1..=LARGEST_OUTPUT).contains(&size) => {
+            Problem::OutOfRange { field: "max_size".into(), min: 1, max: LARGEST_OUTPUT as u64 }
         }
         Some(_) => return size,
     };
