@@ -37,13 +37,9 @@ fn secrets() {
     command.env("EXAMPLE_TOKEN", "open-sesame");
     let outcome = test.run_as(command);
     golden("example-secrets", &outcome.stdout);
-    let kept: Vec<u8> = std::fs::read_dir(test.path(".tidegate"))
-        .unwrap()
-        .flat_map(|file| std::fs::read(file.unwrap().path()).unwrap())
-        .collect();
-    let kept = String::from_utf8_lossy(&kept);
+    let kept = test.kept();
     assert!(kept.contains("calling with the token"), "the output is kept");
-    for text in [&outcome.stdout, &outcome.stderr, kept.as_ref()] {
+    for text in [&outcome.stdout, &outcome.stderr, &kept] {
         assert!(!text.contains("open-sesame"), "{text}");
     }
 }

@@ -75,13 +75,9 @@ fn a_token_is_sent_and_not_kept() {
     command.env("API_TOKEN", "open-sesame");
     let outcome = test.run_as(command);
     assert_eq!(outcome.stdout, "{\"said\":\"welcome, ***\"}\n");
-    let kept: Vec<u8> = std::fs::read_dir(test.path(".tidegate"))
-        .unwrap()
-        .flat_map(|file| std::fs::read(file.unwrap().path()).unwrap())
-        .collect();
-    let kept = String::from_utf8_lossy(&kept);
+    let kept = test.kept();
     assert!(kept.contains("welcome, ***"), "the output is kept");
-    for text in [&outcome.stderr, kept.as_ref()] {
+    for text in [&outcome.stderr, &kept] {
         assert!(!text.contains("open-sesame"), "{text}");
     }
 }

@@ -94,9 +94,24 @@ impl Test {
         command
     }
 
+    /// All that is in the store and beside it.
+    pub fn kept(&self) -> String {
+        text_in(&self.path(".tidegate"))
+    }
+
     pub fn directory(&self) -> &Path {
         self.directory.path()
     }
+}
+
+fn text_in(directory: &Path) -> String {
+    let files =
+        std::fs::read_dir(directory).expect("it is there").map(|file| file.expect("it can be read").path());
+    let text = |path: PathBuf| match path.is_dir() {
+        true => text_in(&path),
+        false => String::from_utf8_lossy(&std::fs::read(path).expect("it can be read")).into_owned(),
+    };
+    files.map(text).collect()
 }
 
 /// Compares a text with the one in `snapshots`, without what differs every time: ids, times of day, durations,
