@@ -5,6 +5,7 @@ use anstream::ColorChoice;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::convert::Infallible;
 use std::path::{Path, PathBuf};
+use tidegate_core::model::OWN_TAGS;
 use tidegate_core::state::State;
 use tidegate_core::time::Span;
 
@@ -35,7 +36,7 @@ pub enum Command {
     /// Ctrl-C or SIGTERM cancels the run and waits for its end, a second one kills what runs. A run whose process was
     /// killed stays open, and --resume finishes it.
     Run(Run),
-    /// Look at what was submitted, also while it runs.
+    /// Look at what was submitted, and cancel it, also while it runs.
     Runs(Runs),
     /// Say everything that is wrong with files.
     Check(Check),
@@ -78,7 +79,7 @@ pub struct Run {
     #[arg(long, value_name = "FILE")]
     pub inputs: Option<PathBuf>,
     /// A tag of the run; may be given many times.
-    #[arg(long, value_name = "NAME=VALUE", value_parser = pair)]
+    #[arg(long, value_name = "NAME=VALUE", value_parser = tag)]
     pub tag: Vec<(String, String)>,
     /// From -100 to 100; higher starts first.
     #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true,
@@ -195,6 +196,10 @@ pub enum RunsCommand {
     Logs(RunsDiary),
     /// Print what happened in one, event by event.
     Events(RunsDiary),
+    /// Cancel runs, also those that another `tidegate run` is at work on.
+    ///
+    /// What waits ends at once, what runs is told to stop. Returns when they have ended, or after ten seconds.
+    Cancel(RunsCancel),
 }
 
 #[derive(Args, Debug)]
@@ -223,6 +228,21 @@ pub struct RunsShow {
     /// How to print it.
     #[arg(short, long, value_enum, default_value_t = Output::Text)]
     pub output: Output,
+    #[command(flatten)]
+    pub store: StoreFile,
+}
+
+#[derive(Args, Debug)]
+pub struct RunsCancel {
+    /// The runs; the beginning of an id is enough.
+    #[arg(value_name = "RUN", required_unless_present = "all")]
+    pub ids: Vec<String>,
+    /// Cancel everything that has not ended.
+    #[arg(long, conflicts_with = "ids")]
+    pub all: bool,
+    /// Do not ask whether all are meant.
+    #[arg(long, requires = "all")]
+    pub yes: bool,
     #[command(flatten)]
     pub store: StoreFile,
 }
@@ -310,6 +330,15 @@ fn pair(text: &str) -> Result<(String, String), String> {
     }
 }
 
+fn tag(text: &str) -> Result<(String, String), String> {
+    match pair(text)? {
+        (tag, _) if tag.starts_with(OWN_TAGS) => {
+            Err(format!("tags that begin with `{OWN_TAGS}` are Tidegate's own"))
+        }
+        tag => Ok(tag),
+    }
+}
+
 fn color(text: &str) -> Result<ColorChoice, String> {
     match text {
         "auto" => Ok(ColorChoice::Auto),
@@ -334,5 +363,6 @@ mod tests {
         assert_eq!(pair("a=b=c"), Ok(("a".into(), "b=c".into())));
         assert_eq!(pair("a="), Ok(("a".into(), String::new())));
         assert!(pair("=b").is_err() && pair("a").is_err());
+        assert!(tag("a=b").is_ok() && tag("tidegate.queue=b").is_err());
     }
 }

@@ -48,23 +48,25 @@ fn main() -> ExitCode {
 fn carry_out(arguments: Arguments) -> Result<Exit, Failure> {
     let quiet = arguments.quiet;
     match arguments.command {
-        Command::Run(options) => {
-            let runtime = tokio::runtime::Runtime::new()
-                .map_err(|error| Failure::new("runtime", format!("the runtime did not start: {error}")))?;
-            let exit = runtime.block_on(run::run(options, quiet));
-            // Whatever still blocks a thread must not keep the process from ending.
-            runtime.shutdown_background();
-            exit
-        }
+        Command::Run(options) => in_runtime(run::run(options, quiet)),
         Command::Check(options) => check::check(&options, quiet),
         Command::Plan(options) => plan::plan(&options),
         Command::Schema => {
             let schema = format!("{:#}", tidegate_flow::schema());
             out::print(schema).map(|()| Exit::Success)
         }
-        Command::Runs(options) => runs::runs(&options),
+        Command::Runs(options) => runs::runs(&options, quiet),
         Command::Why(options) => why::why(&options),
         Command::Prune(options) => prune::prune(&options, quiet),
         Command::Backup(options) => backup::backup(&options, quiet),
     }
+}
+
+fn in_runtime(work: impl Future<Output = Result<Exit, Failure>>) -> Result<Exit, Failure> {
+    let runtime = tokio::runtime::Runtime::new()
+        .map_err(|error| Failure::new("runtime", format!("the runtime did not start: {error}")))?;
+    let exit = runtime.block_on(work);
+    // Whatever still blocks a thread must not keep the process from ending.
+    runtime.shutdown_background();
+    exit
 }

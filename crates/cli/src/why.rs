@@ -3,8 +3,10 @@
 use crate::args;
 use crate::failure::{Exit, Failure};
 use crate::out::{print, say};
+use crate::run::{holder, is_session};
 use crate::time::now;
 use std::path::Path;
+use tidegate_core::admission::LimitKey;
 use tidegate_core::explain::{self, brief};
 use tidegate_core::ids::TaskId;
 use tidegate_core::time::Moment;
@@ -33,6 +35,9 @@ fn one(core: &Core, reader: &mut SqliteReader, id: &str, path: &Path, now: Momen
     let task = core.find(id).map_err(|lost| not_found(&lost, core, path))?;
     if let Some(explanation) = core.explain(task, now) {
         print(explain::render(&explanation))?;
+        if explanation.blockers.iter().any(|blocker| waits_for_resume(&blocker.limit, path)) {
+            say("help: its process has ended; `tidegate run --resume` goes on with the newest such run");
+        }
         return Ok(Exit::Success);
     }
     let ended = reader.ended(task).map_err(|error| Failure::store(&error, path))?;
@@ -47,6 +52,11 @@ fn one(core: &Core, reader: &mut SqliteReader, id: &str, path: &Path, now: Momen
             .exit(Exit::NotFound)
             .help("a loop's items count from 0; `tidegate why` lists all that waits")),
     }
+}
+
+/// Whether it needs a worker of a `tidegate run` that is gone.
+fn waits_for_resume(limit: &LimitKey, path: &Path) -> bool {
+    matches!(limit, LimitKey::Slot(need) if is_session(&need.queue) && holder(path, Some(&need.queue)).is_none())
 }
 
 fn state_of(state: tidegate_core::state::State) -> String {

@@ -109,11 +109,14 @@ impl Core {
     }
 
     /// The class of an action's jobs, resolved and made if it does not exist.
-    pub(crate) fn job_class(&mut self, action: &Name, key: &Option<Name>) -> ClassId {
+    pub(crate) fn job_class(&mut self, action: &Name, key: &Option<Name>, queue: Option<&Name>) -> ClassId {
+        if queue.is_some() {
+            return self.class_for(Source::Attempt(self.job_source(action, key, queue)));
+        }
         if let Some(id) = self.classes.of_job(action, key) {
             return id;
         }
-        let source = self.job_source(action, key);
+        let source = self.job_source(action, key, None);
         // A key that does not count is not remembered: there may be as many of them as there are jobs.
         let counts = source.key == *key;
         let id = self.class_for(Source::Attempt(source));
@@ -175,7 +178,7 @@ impl Core {
         let (class, source, worker) = match self.nodes.get(&node) {
             Some(Node::Job(job)) => {
                 let worker = job.work.running().map(|running| running.worker.clone());
-                let source = self.job_source(&job.action, &job.key);
+                let source = self.job_source(&job.action, &job.key, job.queue());
                 (job.work.class, Some(Source::Attempt(source)), worker)
             }
             Some(Node::Run(run)) => match run.class {
@@ -290,5 +293,72 @@ impl Core {
             }
             self.close_paused_limits(id);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::admission::{Skills, SlotCounts};
+    use crate::ids::TaskId;
+    use crate::model::{QUEUE_TAG, Requirement, Step, Work};
+    use crate::protocol::{Command, Evaluation, Join, Payload, Submission, Submit};
+    use crate::state::State;
+    use crate::testkit::{Kit, action, doing, flow, job, rendered, run, step, template};
+
+    fn submit_to(kit: &mut Kit, queue: &str, what: Submission) -> Submit {
+        Submit { tags: vec![(QUEUE_TAG.into(), queue.into())], ..kit.submit(what) }
+    }
+
+    fn join(kit: &mut Kit, queue: &str) {
+        let functions = vec!["work".into()];
+        let skills = Skills { queues: vec![queue.into()], functions, ..Skills::plain() };
+        let (worker, slots) = (queue.into(), SlotCounts { process: 9, io: 9 });
+        kit.apply(Command::Join(Join { worker, incarnation: 1, skills, slots }));
+    }
+
+    #[test]
+    fn a_job_goes_to_the_queue_it_was_submitted_to() {
+        let mut kit = Kit::new(9);
+        let state = |kit: &Kit, node| kit.state(TaskId::node(node));
+        let everybodys = kit.job("work");
+        let submit = submit_to(&mut kit, "mine", job("work"));
+        let mine = kit.accepted(submit);
+        let submit = submit_to(&mut kit, "", job("work"));
+        let also_everybodys = kit.accepted(submit);
+        assert_eq!(state(&kit, everybodys), Some(State::Running));
+        assert_eq!(state(&kit, also_everybodys), Some(State::Running), "an empty name names no queue");
+        assert_eq!(state(&kit, mine), Some(State::Waiting), "also while others have room");
+        kit.declare(Vec::new(), vec![action("work", Some(20), &[])], None);
+        assert_eq!(state(&kit, mine), Some(State::Waiting), "also after everything was resolved anew");
+        join(&mut kit, "other");
+        assert_eq!(state(&kit, mine), Some(State::Waiting));
+        join(&mut kit, "mine");
+        assert_eq!(state(&kit, mine), Some(State::Running));
+    }
+
+    #[test]
+    fn steps_go_there_also_those_of_sub_flows_unless_they_name_a_queue() {
+        let mut kit = Kit::new(9);
+        let inside = doing("inside", Work::Flow { flow: "inner".into(), inputs: template() });
+        let own = Requirement { queue: "gpu".into(), ..Requirement::process() };
+        let elsewhere = Step { needs: own, ..step("elsewhere") };
+        let outer = flow("outer", vec![step("plain"), inside, elsewhere]);
+        kit.declare(vec![flow("inner", vec![step("deep")]), outer], Vec::new(), None);
+        let submit = submit_to(&mut kit, "mine", run("outer"));
+        let root = kit.accepted(submit);
+        for index in [0, 2] {
+            kit.answer_step(root, index, Evaluation::Order(rendered(None)));
+        }
+        let before = kit.core.next();
+        kit.answer_step(root, 1, Evaluation::SubFlow { inputs: Payload::new("{}") });
+        let inner = crate::ids::NodeId(before);
+        kit.answer_step(inner, 0, Evaluation::Order(rendered(None)));
+        let (plain, deep, elsewhere) = (root.step(0), inner.step(0), root.step(2));
+        let states = |kit: &Kit| [plain, deep, elsewhere].map(|node| kit.state(TaskId::node(node)));
+        assert_eq!(states(&kit), [Some(State::Waiting); 3]);
+        join(&mut kit, "mine");
+        assert_eq!(states(&kit), [Some(State::Running), Some(State::Running), Some(State::Waiting)]);
+        join(&mut kit, "gpu");
+        assert_eq!(states(&kit)[2], Some(State::Running));
     }
 }

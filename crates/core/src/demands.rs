@@ -45,7 +45,7 @@ impl Core {
         let of_run = plan.flow.parallel_steps.map(|parallel| Source::Step { run: NOBODY, parallel });
         let mut demands: Vec<Demand> =
             of_run.map(|source| self.resolved(&source, Some(flow_origin(&plan.flow)))).unwrap_or_default();
-        let source = self.attempt_source(model, NOBODY, &Some(Name::new("")));
+        let source = Source::Attempt(self.attempt_source(model, NOBODY, &Some(Name::new(""))));
         demands.extend(self.resolved(&source, Some(declared)));
         demands
     }

@@ -73,9 +73,10 @@ impl Sum {
         self.number(u64::from(job.paused));
         self.text(job.action.as_str());
         self.name(job.key.as_ref());
+        self.name(job.queue());
         self.moment(Some(job.accepted));
         self.moment(job.start_by);
-        self.idempotency(job.idempotency.as_deref());
+        self.idempotency(job.idempotency());
         self.work(&job.work);
     }
 

@@ -3,9 +3,9 @@
 use crate::admission::ClassId;
 use crate::catalog::Plan;
 use crate::ids::{Epoch, Name, NodeId, RunId, TaskId};
-use crate::model::EXPAND_SLICE;
+use crate::model::{EXPAND_SLICE, queue_of};
 use crate::progress::resident;
-use crate::protocol::{Idempotency, Payload, Stop, Tally};
+use crate::protocol::{Idempotency, JobBody, Payload, Stop, Tally};
 use crate::state::State;
 use crate::time::{Moment, Span};
 use std::collections::{BTreeMap, VecDeque};
@@ -47,8 +47,34 @@ pub(crate) struct Job {
     pub start_by: Option<Moment>,
     /// Only if it is small; otherwise it is read from the store when needed.
     pub order: Option<Payload>,
-    pub idempotency: Option<Box<Idempotency>>,
+    pub seldom: Option<Box<Seldom>>,
     pub work: Work,
+}
+
+/// What few jobs are submitted with.
+#[derive(Debug)]
+pub(crate) struct Seldom {
+    idempotency: Option<Idempotency>,
+    /// Instead of the default one.
+    queue: Option<Name>,
+}
+
+impl Seldom {
+    pub fn of(body: &JobBody) -> Option<Box<Seldom>> {
+        let (idempotency, queue) = (body.idempotency.clone(), queue_of(&body.tags).cloned());
+        let is_given = idempotency.is_some() || queue.is_some();
+        is_given.then(|| Box::new(Seldom { idempotency, queue }))
+    }
+}
+
+impl Job {
+    pub fn idempotency(&self) -> Option<&Idempotency> {
+        self.seldom.as_ref()?.idempotency.as_ref()
+    }
+
+    pub fn queue(&self) -> Option<&Name> {
+        self.seldom.as_ref()?.queue.as_ref()
+    }
 }
 
 /// What asks for a worker: a job, a plain step or an item.

@@ -4,7 +4,7 @@ use crate::admission::{ClassId, Gauge, Grant};
 use crate::catalog::{AttemptSource, Source};
 use crate::core::Core;
 use crate::ids::{Name, NodeId, TaskId};
-use crate::model::{MAX_LOSSES, ONCE, Requirement, Retry, Step, Work as StepWork};
+use crate::model::{MAX_LOSSES, ONCE, Requirement, Retry, Step, Work as StepWork, queue_of};
 use crate::nodes::{Kind, Node, Running, Work, WorkState};
 use crate::planted::Bug;
 use crate::protocol::{Effect, GrantRow, Lease, Pace, Payload, Stop, Tally, Write};
@@ -79,23 +79,31 @@ impl Core {
         }
     }
 
-    pub(crate) fn job_source(&self, action: &Name, key: &Option<Name>) -> AttemptSource {
+    pub(crate) fn job_source(
+        &self,
+        action: &Name,
+        key: &Option<Name>,
+        queue: Option<&Name>,
+    ) -> AttemptSource {
         let policy = self.catalog.action(action);
         AttemptSource {
             action: Some(action.clone()),
             key: self.catalog.key_that_counts(action, key),
             pools: policy.pools.clone(),
-            needs: policy.needs.clone(),
+            needs: policy.needs.clone().submitted_to(queue),
             window: None,
         }
     }
 
     pub(crate) fn step_source(&self, node: NodeId, key: &Option<Name>) -> Option<Source> {
-        Some(self.attempt_source(self.step_model(node)?, node, key))
+        let run = self.step(node)?.run;
+        let mut source = self.attempt_source(self.step_model(node)?, node, key);
+        source.needs = source.needs.submitted_to(self.queue_of_root(run));
+        Some(Source::Attempt(source))
     }
 
-    /// What every attempt of a step is resolved from.
-    pub(crate) fn attempt_source(&self, step: &Step, node: NodeId, key: &Option<Name>) -> Source {
+    /// What every attempt of a step is resolved from, whoever submitted its run.
+    pub(crate) fn attempt_source(&self, step: &Step, node: NodeId, key: &Option<Name>) -> AttemptSource {
         let window = step.each.as_ref().and_then(|each| each.window).map(|window| (node, window));
         let (mut pools, mut needs) = (step.pools.clone(), step.needs.clone());
         let mut source_key = None;
@@ -113,13 +121,22 @@ impl Core {
             }
             _ => None,
         };
-        Source::Attempt(AttemptSource { action, key: source_key, pools, needs, window })
+        AttemptSource { action, key: source_key, pools, needs, window }
+    }
+
+    /// The queue that what a run belongs to was submitted to.
+    fn queue_of_root(&self, run: NodeId) -> Option<&Name> {
+        let run = self.run(run)?;
+        match run.parent {
+            Some(outer) => self.queue_of_root(self.step(outer)?.run),
+            None => queue_of(&run.tags),
+        }
     }
 
     /// What the demands of a job, a plain step or an item that has a record are resolved from.
     pub(crate) fn source_of(&self, task: TaskId) -> Option<Source> {
         match self.nodes.get(&task.node)? {
-            Node::Job(job) => Some(Source::Attempt(self.job_source(&job.action, &job.key))),
+            Node::Job(job) => Some(Source::Attempt(self.job_source(&job.action, &job.key, job.queue()))),
             Node::Step(step) => match &step.kind {
                 Kind::Plain { key, .. } => self.step_source(task.node, key),
                 Kind::Loop(items) => self.step_source(task.node, &items.items.get(&task.index()?)?.key),
@@ -435,6 +452,6 @@ impl Core {
         if job.work.tally.started == 0 {
             self.left_line(&job.action, node);
         }
-        self.forget_id(job.id.into(), job.idempotency.as_deref());
+        self.forget_id(job.id.into(), job.idempotency());
     }
 }

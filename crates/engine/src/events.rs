@@ -2,18 +2,21 @@
 //!
 //! - [`Event`], [`Happening`]: the catalogue; [`Position`]: where to go on
 //! - [`Derivation`]: from entries to events, pure
-//! - [`Subscription`]: events from a position on, first those that are kept, then live
+//! - [`Entries`]: what becomes durable, whoever leads, first what is kept, then live
+//! - [`Subscription`]: events from a position on, made of them
 //!
 //! There is an event only for what a write tells. Why something waits is in no write: that is asked of the core.
 
 mod derivation;
 mod details;
+mod entries;
 mod subscription;
 #[cfg(test)]
 mod tests;
 
 pub use derivation::Derivation;
-pub use subscription::{EventsError, Subscription};
+pub use entries::{Entries, EventsError};
+pub use subscription::Subscription;
 
 use std::fmt;
 use std::str::FromStr;

@@ -317,8 +317,8 @@ fn a_list_that_is_only_taken_is_cut_out_of_the_text() {
     ] {
         assert_eq!(place(other), None, "{other}");
     }
-    let read = |list: &str, text: &str| place(list).unwrap().read(&Payload::new(text.to_owned()));
-    let list = |items: &str, count| Some(Evaluation::List { items: Payload::new(items.to_owned()), count });
+    let read = |list: &str, text: &str| place(list).unwrap().read(&Payload::new(text));
+    let list = |items: &str, count| Some(Evaluation::List { items: Payload::new(items), count });
     assert_eq!(place("{{- inputs.rows -}}").unwrap().within, Within::Inputs);
     assert_eq!(place("{{ steps.first.output }}").unwrap().within, Within::Output(0));
     assert_eq!(

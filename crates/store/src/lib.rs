@@ -16,4 +16,4 @@ pub use contract::{
 };
 pub use memory::MemoryStore;
 pub use postgres::{Post, PostgresHistory, PostgresReader, PostgresStore};
-pub use sqlite::{BackupError, SqliteReader, SqliteStore};
+pub use sqlite::{BackupError, Presence, SharedSqliteStore, SqliteReader, SqliteStore};

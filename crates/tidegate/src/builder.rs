@@ -31,6 +31,7 @@ pub struct Builder {
     name: Option<Name>,
     listen: SocketAddr,
     host: Option<String>,
+    shares_file: bool,
     retention: Retention,
     keeps_digests: bool,
 }
@@ -42,6 +43,7 @@ impl Builder {
             name: None,
             listen: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0),
             host: None,
+            shares_file: false,
             retention: Retention::Forever,
             keeps_digests: false,
         }
@@ -67,6 +69,13 @@ impl Builder {
         self
     }
 
+    /// Lets other processes of the same user open the same SQLite file, if they say so too: one of them leads, the others work
+    /// through it, and one of these takes over when it ends. Functions then start after the commit of their grant.
+    pub fn share_file(mut self) -> Builder {
+        self.shares_file = true;
+        self
+    }
+
     /// What has ended is deleted after so long, and not before a minute. Unless told so, everything is kept.
     pub fn keep_history(mut self, span: Duration) -> Builder {
         self.retention = Retention::For(span.into());
@@ -83,14 +92,15 @@ impl Builder {
 
     /// Opens the store and starts the engine.
     pub async fn open(self) -> Result<Tidegate, Error> {
-        let address = self.address;
+        let (address, shares_file) = (self.address, self.shares_file);
         // Opening waits for a disk or a network.
-        let opened = tokio::task::spawn_blocking(move || store::open(&address)).await;
-        let Handles { owner, engine: reads, reader, place } = opened.map_err(|_| Error::Closed)??;
-        let Names { process, server } = names(self.name, place.is_shared());
+        let opened = tokio::task::spawn_blocking(move || store::open(&address, shares_file)).await;
+        let Handles { owner, engine: reads, reader, place, is_shared } =
+            opened.map_err(|_| Error::Closed)??;
+        let Names { process, server } = names(self.name, is_shared);
         let mut settings = Settings::new(server);
         (settings.retention, settings.keeps_digests) = (self.retention, self.keeps_digests);
-        let listener = match place.is_shared() {
+        let listener = match is_shared {
             true => Some(Listener::bind(self.listen, self.host.as_deref()).await.map_err(Error::Listen)?),
             false => None,
         };

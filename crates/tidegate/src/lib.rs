@@ -47,6 +47,8 @@ pub use tidegate_core::protocol::{LARGEST_OUTPUT, LARGEST_PAYLOAD, LimitValue, R
 pub use tidegate_core::state::State;
 pub use tidegate_core::time::Moment;
 pub use tidegate_engine::events::{BadPosition, Event, Happening, Position};
+#[doc(hidden)]
+pub use tidegate_engine::events::{Entries, EventsError};
 pub use tidegate_flow::{Diagnostics, Document};
 pub use tidegate_store::{BackupError, StoreError};
 pub use tidegate_worker::{Ctx, GuardianCommand, LogLine, LogSink, guardian};

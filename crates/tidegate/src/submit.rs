@@ -14,7 +14,7 @@ use std::future::IntoFuture;
 use std::pin::Pin;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tidegate_core::ids::{Name, RunId};
-use tidegate_core::model::PRIORITIES;
+use tidegate_core::model::{PRIORITIES, QUEUE_TAG};
 use tidegate_core::protocol::{self, Answer, BATCH_BYTES, Idempotency, Payload, check_size};
 use tidegate_core::time::Moment;
 use tidegate_engine::{Definition, Engine, in_one_form};
@@ -62,6 +62,12 @@ impl Submit {
         self.tags.retain(|(known, _)| *known != tag);
         self.tags.push((tag, value.into()));
         self
+    }
+
+    /// Everything that belongs to it waits for workers of this queue instead of the default one, unless an action or step
+    /// names its own. It is the tag `tidegate.queue`, which whoever submits otherwise can give as well.
+    pub fn queue(self, queue: impl Into<Name>) -> Submit {
+        self.tag(QUEUE_TAG, queue)
     }
 
     /// From -100 to 100; higher starts first. 0 unless told otherwise.

@@ -23,7 +23,7 @@ use tidegate_core::ids::{Name, RunId};
 use tidegate_core::model::Pool;
 use tidegate_core::protocol::{Answer, Command};
 use tidegate_core::time::Span;
-use tidegate_engine::events::{Position, Subscription};
+use tidegate_engine::events::{Entries, Position, Subscription};
 use tidegate_engine::{Definition, Engine, EngineError, Reader};
 use tidegate_flow::{Document, Elsewhere, parse_with};
 use tidegate_store::KEEP_AT_LEAST;
@@ -80,7 +80,7 @@ impl Drop for Shared {
 
 impl Tidegate {
     /// Opens (or makes) a store, and goes on with whatever is open in it. The address is
-    /// - `sqlite:PATH`, a file that this process then has for itself;
+    /// - `sqlite:PATH`, a file that this process then has for itself, unless it [shares it](Builder::share_file);
     /// - `postgres://USER:PASSWORD@HOST/DATABASE`, which any number of processes on any number of machines share;
     /// - `memory:`, which is gone with the process.
     ///
@@ -253,6 +253,13 @@ impl Tidegate {
             return Ok(definition);
         }
         self.insist(|engine| engine.definition(name.clone())).await
+    }
+
+    /// What becomes durable from now on, whoever leads, as the store keeps it. [`Tidegate::events`] tells the same in words
+    /// that last; the form of entries changes from version to version.
+    #[doc(hidden)]
+    pub fn entries(&self) -> Entries {
+        Entries::new(self.engine(), self.shared.reader.clone())
     }
 
     pub(crate) fn subscribe(&self, after: Option<Position>) -> Subscription {

@@ -1,6 +1,7 @@
 //! Runs that an earlier process left open, and the one of them that is to be finished.
 
 use super::prepare::{choose, document};
+use super::session::{holder, under_way};
 use super::show::widest;
 use super::view::View;
 use crate::args;
@@ -8,7 +9,7 @@ use crate::failure::{Exit, Failure};
 use std::collections::BTreeMap;
 use std::path::Path;
 use tidegate_core::ids::{Name, NodeId, RunId};
-use tidegate_core::model::{Action, Flow};
+use tidegate_core::model::{Action, Flow, queue_of};
 use tidegate_core::protocol::{Body, DeclaredRow, NodeRow, RunBody, Snapshot};
 use tidegate_store::{Reads, SqliteStore};
 
@@ -21,17 +22,19 @@ pub struct Open {
     pub width: usize,
     /// What is known of it so far.
     pub view: View,
+    /// To which it was submitted, if it was not just now.
+    pub queue: Option<Name>,
 }
 
 impl Open {
     pub fn run(id: RunId, flow: &Flow, view: View) -> Open {
-        Open { id, name: flow.name.clone(), width: widest(flow), view }
+        Open { id, name: flow.name.clone(), width: widest(flow), view, queue: None }
     }
 
     pub fn job(id: RunId, action: &Action, node: NodeId) -> Open {
         let name = action.policy.action.clone();
         let width = name.as_str().chars().count();
-        Open { id, name, width, view: View::of_job(&action.policy, node) }
+        Open { id, name, width, view: View::of_job(&action.policy, node), queue: None }
     }
 
     /// The newest that is open in the store, or that is of the flow or action in the file. Looked for before anything
@@ -48,9 +51,13 @@ impl Open {
         let snapshot = SqliteStore::open_reader(path).and_then(|mut reader| reader.load()).map_err(failed)?;
         let snapshot = snapshot.snapshot;
         let is_wanted = |row: &&NodeRow| wanted.as_ref().is_none_or(|name| row.body.name() == Some(name));
-        let found = open_ones(&snapshot).filter(|(_, row)| is_wanted(row)).last();
+        let found = left_open(&snapshot, path).filter(|(_, row)| is_wanted(row)).last();
         let found = found.and_then(|(id, row)| Open::of(&snapshot, id, row));
-        found.ok_or_else(|| nothing(wanted.as_ref(), path))
+        let busy = || {
+            let (id, row) = open_ones(&snapshot).filter(|(_, row)| is_wanted(row)).last()?;
+            Some(under_way(id, &holder(path, queue_of(row.body.tags()))?).at(path.display()))
+        };
+        found.ok_or_else(|| busy().unwrap_or_else(|| nothing(wanted.as_ref(), path)))
     }
 
     /// As rows tell it: a root and everything below it, open or not.
@@ -63,6 +70,7 @@ impl Open {
 
     fn of(snapshot: &Snapshot, id: RunId, row: &NodeRow) -> Option<Open> {
         let mut open = Open::made_of(&snapshot.declared, id, row)?;
+        open.queue = queue_of(row.body.tags()).cloned();
         open.view.reload(snapshot);
         Some(open)
     }
@@ -102,6 +110,11 @@ impl Open {
 pub fn open_ones(snapshot: &Snapshot) -> impl Iterator<Item = (RunId, &NodeRow)> {
     let open = snapshot.nodes.iter().filter(|row| !row.life.state.is_end());
     open.filter_map(|row| Some((row.body.id()?, row)))
+}
+
+/// Those of them that no process that lives is at work on.
+pub fn left_open<'a>(snapshot: &'a Snapshot, store: &'a Path) -> impl Iterator<Item = (RunId, &'a NodeRow)> {
+    open_ones(snapshot).filter(|(_, row)| holder(store, queue_of(row.body.tags())).is_none())
 }
 
 fn nothing(wanted: Option<&Name>, store: &Path) -> Failure {

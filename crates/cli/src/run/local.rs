@@ -1,19 +1,52 @@
-//! The engine of this process with a worker that runs processes and sends requests, over a SQLite file.
+//! The engine of this process with a worker that runs processes and sends requests, over a SQLite file that it shares.
 
 use super::backlog::Backlog;
+use super::session::{Killed, Session};
 use crate::args;
 use crate::diary::{Note, Recorder};
 use crate::failure::Failure;
+use crate::out::say;
+use std::convert::Infallible;
 use std::path::Path;
 use std::sync::Arc;
-use tidegate::{Error, GuardianCommand, Tidegate, Working};
+use std::time::Duration;
+use tidegate::{Builder, Error, GuardianCommand, Tidegate, Working};
 use tidegate_store::{SqliteReader, SqliteStore};
+
+/// How long it may take to join others before it is said that it does.
+const LATE: Duration = Duration::from_secs(5);
 
 pub struct Local {
     pub tide: Tidegate,
     working: Working,
     /// For what the picture of a run needs besides what is told.
     pub reader: SqliteReader,
+    /// It ends after everything else has.
+    pub session: Session,
+    killed: Killed,
+}
+
+/// An engine over a file in which others may be at work.
+pub fn share(path: &Path) -> Result<Builder, Failure> {
+    let text = path
+        .to_str()
+        .ok_or_else(|| Failure::new("store", "the store's path is not valid UTF-8").at(path.display()))?;
+    Ok(Tidegate::builder(&format!("sqlite:{text}")).share_file())
+}
+
+/// Whoever leads may be stopped, or of another version: it is waited for, and that is said.
+pub async fn say_if_late() -> Infallible {
+    tokio::time::sleep(LATE).await;
+    say("note: another process leads in this store and does not answer yet");
+    std::future::pending().await
+}
+
+/// Makes the directory of a store.
+pub fn make_directory(path: &Path) -> Result<(), Failure> {
+    let unusable = |error: std::io::Error| {
+        Failure::new("store", format!("the store's directory cannot be made: {error}")).at(path.display())
+    };
+    path.parent().map_or(Ok(()), |directory| std::fs::create_dir_all(directory).map_err(unusable))
 }
 
 impl Local {
@@ -21,25 +54,17 @@ impl Local {
     pub async fn open(
         path: &Path,
         options: &args::Run,
+        session: Session,
         backlog: Arc<Backlog>,
         recorder: Recorder,
     ) -> Result<Local, Failure> {
-        let unusable = |error: std::io::Error| {
-            Failure::new("store", format!("the store's directory cannot be made: {error}")).at(path.display())
-        };
-        if let Some(directory) = path.parent() {
-            std::fs::create_dir_all(directory).map_err(unusable)?;
-        }
         let program = std::env::current_exe()
             .map_err(|error| Failure::new("binary", format!("this very program cannot be found: {error}")))?;
         let guardian = GuardianCommand { program, args: vec![args::GUARDIAN.to_owned()] };
         let failed = |error| Failure::engine(&error, path);
-        let text = path
-            .to_str()
-            .ok_or_else(|| Failure::new("store", "the store's path is not valid UTF-8").at(path.display()))?;
-        let tide = Tidegate::open(&format!("sqlite:{text}")).await.map_err(failed)?;
+        let tide = share(path)?.name(session.name.clone()).open().await.map_err(failed)?;
         let reader = SqliteStore::open_reader(path).map_err(|error| failed(error.into()))?;
-        let mut work = tide.work(options.io_slots).processes(guardian);
+        let mut work = tide.work(options.io_slots).processes(guardian).queues(session.queues.clone());
         work = work.logs(Arc::new(move |line| {
             recorder.note(line.run, Note::from(line.clone()));
             backlog.push(line);
@@ -51,7 +76,12 @@ impl Local {
             work = work.ask_link_local();
         }
         let working = work.start().await.map_err(failed)?;
-        Ok(Local { tide, working, reader })
+        Ok(Local { tide, working, reader, session, killed: Killed::default() })
+    }
+
+    /// What processes held that were killed is free for others.
+    pub async fn release_killed(&mut self, path: &Path) {
+        self.killed.release(&self.tide, path).await;
     }
 
     /// Stops what runs, hands it back, and takes nothing more: within the grace and a second, whatever the store does.

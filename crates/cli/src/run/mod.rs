@@ -15,6 +15,7 @@ mod leftover;
 mod local;
 mod prepare;
 mod screen;
+mod session;
 mod show;
 #[cfg(test)]
 mod tests;
@@ -31,8 +32,11 @@ pub use event::{state_of, tone};
 use interrupts::Interrupts;
 pub use leftover::Open;
 use local::Local;
+pub use local::share;
 use prepare::{Chosen, Prepared};
 use serde_json::{Map, Value as Json};
+use session::Session;
+pub use session::{dismiss, holder, is_session};
 use show::Show;
 use std::sync::Arc;
 use std::time::Duration;
@@ -56,15 +60,24 @@ pub async fn run(options: args::Run, quiet: bool) -> Result<Exit, Failure> {
     };
     let mut interrupts = Interrupts::listen()?;
     let backlog = Arc::new(Backlog::default());
+    local::make_directory(&store.path)?;
+    let session = match &target {
+        Target::New(_) => Session::begin(&store.path)?,
+        Target::Left(left) => Session::resume(&store.path, left.id, left.queue.as_ref())?,
+    };
     let (recorder, diary) = Recorder::start(&store.path);
-    let mut local = Local::open(&store.path, &options, backlog.clone(), recorder.clone()).await?;
-    let entries = local.tide.engine().subscribe();
-    let events = local.tide.events();
+    let opening = Local::open(&store.path, &options, session, backlog.clone(), recorder.clone());
+    let mut local = tokio::select! {
+        local = opening => local?,
+        () = interrupts.next() => return Ok(Exit::Interrupted),
+        never = local::say_if_late() => match never {},
+    };
+    let (entries, events) = (local.tide.entries(), local.tide.events());
     let begun = tokio::select! {
         begun = begin(target, &mut local, &options, store, quiet) => begun?,
         () = interrupts.next() => return Ok(Exit::Interrupted),
     };
-    let Open { id, name, width, view } = begun;
+    let Open { id, name, width, view, .. } = begun;
     let node = view.root;
     backlog.keep_only(id);
     let events = match last_position(&store.path, id) {
@@ -116,7 +129,7 @@ async fn begin(
 ) -> Result<Open, Failure> {
     let path = &store.path;
     let snapshot = local.reader.load().map_err(|error| Failure::store(&error, path))?.snapshot;
-    let mut others: Vec<RunId> = leftover::open_ones(&snapshot).map(|(id, _)| id).collect();
+    let mut others: Vec<RunId> = leftover::left_open(&snapshot, path).map(|(id, _)| id).collect();
     if let Target::Left(left) = &target {
         others.retain(|id| *id != left.id);
     }
@@ -131,6 +144,7 @@ async fn begin(
     let flows = document.flows.clone();
     local.tide.define(document);
     let submit = local.tide.submit(chosen.name().clone(), &inputs).priority(options.priority);
+    let submit = submit.queue(local.session.name.clone());
     let submit = options.tag.iter().fold(submit, |submit, (tag, value)| submit.tag(&**tag, &**value));
     let run = submit.await.map_err(|error| {
         let failure = Failure::engine(&error, path);
@@ -183,7 +197,8 @@ fn conclude(id: RunId, state: State, error: Option<String>, interrupted: bool) -
         return Ok(exit);
     }
     let (code, verb) = match state {
-        State::Cancelled => ("cancelled", "was cancelled".to_owned()),
+        State::Cancelled if interrupted => ("cancelled", "was cancelled".to_owned()),
+        State::Cancelled => ("cancelled", "was cancelled from outside".to_owned()),
         State::TimedOut => ("timed-out", "timed out".to_owned()),
         state => ("failed", state_of(state)),
     };

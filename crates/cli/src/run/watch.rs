@@ -1,7 +1,7 @@
 //! Waits for the end of a run, and shows the way there.
 //!
-//! The engine tells what it has committed. Whoever listens too slowly misses some, so the store has the last
-//! word: it is read again after a gap, and asked now and then whether the run has ended.
+//! The engine tells what was committed, here or where another process leads. Whoever listens too slowly misses some, so the
+//! store has the last word: it is read again after a gap, and asked now and then whether the run has ended.
 
 use super::backlog::{Backlog, Taken};
 use super::event::{Event, What};
@@ -15,13 +15,13 @@ use crate::time::now;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
+use tidegate::{Entries, EventsError};
 use tidegate_core::admission::LimitKey;
 use tidegate_core::explain::{Blocker, Explanation, brief};
 use tidegate_core::ids::{NodeId, TaskId};
 use tidegate_core::protocol::{Command, Write};
 use tidegate_core::state::State;
 use tidegate_store::{Entry, Reads, StoreError};
-use tokio::sync::broadcast::{self, error::RecvError};
 use tokio::sync::watch;
 use tokio::time::MissedTickBehavior;
 
@@ -35,7 +35,7 @@ const LINES_AT_ONCE: usize = 100;
 pub struct Watch<'a> {
     pub view: View,
     pub show: Show,
-    pub entries: broadcast::Receiver<Arc<Entry>>,
+    pub entries: Entries,
     pub backlog: Arc<Backlog>,
     pub store: &'a args::Store,
     /// What each was last said to wait for.
@@ -78,7 +78,7 @@ impl Watch<'_> {
                     interrupted = true;
                     self.cancel(local);
                 }
-                entry = self.entries.recv() => match entry {
+                entry = self.entries.next() => match entry {
                     Ok(entry) => {
                         // What was written after an outage comes after its end, which the engine told before.
                         if self.outage.has_changed().unwrap_or(false) {
@@ -86,11 +86,12 @@ impl Watch<'_> {
                         }
                         self.committed(&entry);
                     }
-                    Err(RecvError::Lagged(_)) => {
+                    Err(EventsError::Missed { .. }) => {
                         self.behind = true;
                         self.catch_up(local)?;
                     }
-                    Err(RecvError::Closed) => return Err(self.abandoned(local)?),
+                    Err(EventsError::Store(error)) => return Err(Failure::store(&error, &self.store.path)),
+                    Err(EventsError::Ended) => return Err(self.abandoned(local)?),
                 },
                 () = backlog.arrived() => self.show_lines(LINES_AT_ONCE, |_| true),
                 Ok(()) = self.outage.changed() => self.outage_changed(local)?,
@@ -98,7 +99,10 @@ impl Watch<'_> {
                     self.ask(local).await;
                     self.show.refresh(&self.view);
                 }
-                _ = check.tick() => self.catch_up(local)?,
+                _ = check.tick() => {
+                    self.catch_up(local)?;
+                    local.release_killed(&self.store.path).await;
+                }
             }
         }
         self.show_lines(usize::MAX, |_| true);
@@ -240,13 +244,10 @@ impl Watch<'_> {
         if tasks.is_empty() || !self.show.asks() {
             return;
         }
-        let explained = local.tide.engine().read(move |core, now| {
-            let explain = |task| (task, core.explain(task, now).and_then(worth_telling));
-            tasks.into_iter().map(explain).collect::<Vec<_>>()
-        });
-        // An engine that cannot answer now is asked again soon.
-        for (task, why) in explained.await.unwrap_or_default() {
-            let (limit, text) = why.unzip();
+        for task in tasks {
+            // An engine that cannot answer now is asked again soon.
+            let Ok(why) = local.tide.engine().explain(task).await else { return };
+            let (limit, text) = why.and_then(worth_telling).unzip();
             self.view.waits(task, text.clone());
             // Numbers change all the time; only another reason is news.
             if let (Some(limit), Some(text)) = (limit, text)

@@ -1,20 +1,23 @@
-//! `tidegate runs`: what was submitted to a store, read while somebody may be working on it.
+//! `tidegate runs`: what was submitted to a store, looked at and ended while somebody may be working on it.
 
+mod cancel;
 mod diary;
 mod list;
 mod show;
 
 use crate::args::{self, RunsCommand};
 use crate::failure::{Exit, Failure};
+use crate::in_runtime;
 use std::path::Path;
 use tidegate_core::ids::{Name, NodeId, RunId};
 use tidegate_core::protocol::NodeRow;
 use tidegate_store::{Reads, Sought, SqliteReader, SqliteStore, Wanted};
 
-pub fn runs(options: &args::Runs) -> Result<Exit, Failure> {
+pub fn runs(options: &args::Runs, quiet: bool) -> Result<Exit, Failure> {
     match &options.command {
         RunsCommand::List(options) => list::list(options),
         RunsCommand::Show(options) => show::show(options),
+        RunsCommand::Cancel(options) => in_runtime(cancel::cancel(options, quiet)),
         RunsCommand::Logs(options) => diary::print_diary(options, diary::Kind::Logs),
         RunsCommand::Events(options) => diary::print_diary(options, diary::Kind::Events),
     }

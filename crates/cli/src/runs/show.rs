@@ -9,6 +9,7 @@ use crate::run::{Frame, Open, draw};
 use crate::time::{date, now};
 use jiff::tz::TimeZone;
 use serde_json::{Value as Json, json};
+use tidegate_core::model::OWN_TAGS;
 use tidegate_core::protocol::{Body, NodeRow, StepKind};
 use tidegate_core::state::State;
 use tidegate_store::Reads;
@@ -49,7 +50,7 @@ fn print_text(row: &NodeRow, open: &Open, output: &Json) -> Result<(), Failure> 
     print("")?;
     let zone = TimeZone::system();
     print(format!("submitted  {}", date(row.accepted, &zone)))?;
-    for (tag, value) in row.body.tags() {
+    for (tag, value) in row.body.tags().iter().filter(|(tag, _)| !tag.as_str().starts_with(OWN_TAGS)) {
         print(format!("tag        {tag}={value}"))?;
     }
     if let Some(error) = &row.life.error {

@@ -4,9 +4,11 @@
 mod database;
 
 mod actions;
+mod cancel;
 mod chains;
 mod check;
 mod examples;
+mod folder;
 mod guides;
 mod http;
 mod outage;

@@ -244,16 +244,10 @@ outputs: { said: "{{ steps.two.output.stdout }}" }
 }
 
 #[test]
-fn a_store_in_use_is_not_shared() {
-    let test = Test::new().file("lasting.yaml", LASTING).args(["run", "lasting.yaml"]).status(130);
-    let alive = test.pipe("alive");
-    let mut run = test.start();
-    let held = alive.held();
-    run.until("| ready");
+fn a_store_that_another_program_has_for_itself_is_not_shared() {
+    let test = Test::new().file("lasting.yaml", LASTING);
+    std::fs::create_dir(test.path(".tidegate")).unwrap();
+    let _owner = tidegate_store::SqliteStore::open(test.path(".tidegate/state.db")).unwrap();
     let test = test.args(["run", "lasting.yaml"]).status(5);
-    let outcome = test.run();
-    golden("in-use", &outcome.stderr);
-    run.signal(Signal::TERM);
-    held.until_gone();
-    run.finish();
+    golden("in-use", &test.run().stderr);
 }

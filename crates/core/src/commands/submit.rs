@@ -6,9 +6,9 @@ use crate::core::Core;
 use crate::crowd::Crowd;
 use crate::digest::Digest;
 use crate::ids::{Name, NodeId, TaskId};
-use crate::model::WhenBusy;
+use crate::model::{WhenBusy, queue_of};
 use crate::names;
-use crate::nodes::{Job, Node, Run, RunState, Work, WorkState};
+use crate::nodes::{Job, Node, Run, RunState, Seldom, Work, WorkState};
 use crate::progress::resident;
 use crate::protocol::{
     Answer, Body, Idempotency, JobBody, Life, NodeRow, Payload, Refusal, RunBody, Submission, Submit, Tally,
@@ -87,10 +87,11 @@ impl Core {
         let (source, when_busy) = match &submit.what {
             Submission::Job { action, key, .. } => {
                 let when_busy = self.catalog.action(action).when_busy;
-                if let Some(class) = self.classes.of_job(action, key) {
+                let queue = queue_of(&submit.tags);
+                if let Some(class) = self.classes.of_job(action, key).filter(|_| queue.is_none()) {
                     return Ok((Origin::Known(class), when_busy));
                 }
-                (Source::Attempt(self.job_source(action, key)), when_busy)
+                (Source::Attempt(self.job_source(action, key, queue)), when_busy)
             }
             Submission::Run { flow, key, .. } => {
                 let plan =
@@ -193,7 +194,7 @@ impl Core {
             self.timers.set(at, TaskId::node(node), Alarm::StartBy);
         }
         self.joined_line(&body.action, node);
-        let class = self.job_class(&body.action, &body.key);
+        let class = self.job_class(&body.action, &body.key, queue_of(&body.tags));
         self.left(class);
         let (action, key) = self.shared_names(class, body);
         let at = due.map_or(WorkState::Waiting, WorkState::Scheduled);
@@ -207,7 +208,7 @@ impl Core {
             accepted: now,
             start_by: body.start_by,
             order: order.and_then(resident),
-            idempotency: body.idempotency.clone().map(Box::new),
+            seldom: Seldom::of(body),
             work: Work { class, tally: Tally::default(), since: now, at },
         };
         self.nodes.insert(node, Node::Job(Box::new(job)));

@@ -50,7 +50,7 @@ impl Core {
     fn root_is_due(&mut self, task: TaskId, now: Moment) {
         let (source, priority, when_busy) = match self.nodes.get(&task.node) {
             Some(Node::Job(job)) => {
-                let source = Source::Attempt(self.job_source(&job.action, &job.key));
+                let source = Source::Attempt(self.job_source(&job.action, &job.key, job.queue()));
                 (source, job.priority, self.catalog.action(&job.action).when_busy)
             }
             Some(Node::Run(run)) => {

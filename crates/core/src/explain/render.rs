@@ -2,6 +2,7 @@
 
 use super::{Blocker, Explanation, Holder, Reason, Why};
 use crate::admission::LimitKey;
+use crate::model::OWN_TAGS;
 use crate::protocol::LimitValue;
 use crate::state::State;
 use crate::time::{Moment, Span};
@@ -90,7 +91,8 @@ fn headline(explanation: &Explanation) -> String {
         Reason::Inside => format!("has been running {span}: a flow runs inside it"),
     };
     let mut line = format!("{name} {what}");
-    let tags: Vec<String> = explanation.tags.iter().map(|(tag, value)| format!("{tag}={value}")).collect();
+    let of_people = explanation.tags.iter().filter(|(tag, _)| !tag.as_str().starts_with(OWN_TAGS));
+    let tags: Vec<String> = of_people.map(|(tag, value)| format!("{tag}={value}")).collect();
     if explanation.state == State::Waiting {
         let _ = write!(line, "  (priority {}", explanation.priority);
         if !tags.is_empty() {

@@ -20,10 +20,16 @@ pub use policy::{
     TagLimit, Total, WhenBusy, WhenExhausted, WhenFull,
 };
 
+use crate::ids::Name;
 use crate::time::Span;
 
 /// Priorities a user may give; higher starts first.
 pub const PRIORITIES: std::ops::RangeInclusive<i8> = -100..=100;
+/// The tag that names the queue of everything that belongs to a submission, instead of the default one. It is a tag so that
+/// whoever can submit can say it, and every store has room for it.
+pub const QUEUE_TAG: &str = "tidegate.queue";
+/// Tags that begin so are Tidegate's own.
+pub const OWN_TAGS: &str = "tidegate.";
 /// How long a worker may stay silent before its attempts are taken from it.
 pub const LEASE: Span = Span::seconds(30);
 /// Losses of a worker that a task survives unless it says otherwise.
@@ -36,3 +42,9 @@ pub const MAX_DEPTH: u32 = 10;
 pub const MAX_ITEMS: u32 = 100_000;
 /// Items whose inputs are rendered and stored by one command.
 pub const EXPAND_SLICE: u32 = 1_000;
+
+/// The queue that these tags of a submission name.
+pub fn queue_of(tags: &[(Name, Name)]) -> Option<&Name> {
+    let named = tags.iter().find(|(tag, _)| tag.as_str() == QUEUE_TAG).map(|(_, queue)| queue);
+    named.filter(|queue| !queue.as_str().is_empty())
+}

@@ -162,6 +162,16 @@ impl Requirement {
 
     pub const DEFAULT_QUEUE: &str = "default";
 
+    /// The same, in the queue of what was submitted, unless it names one of its own.
+    pub fn submitted_to(self, queue: Option<&Name>) -> Self {
+        match queue {
+            Some(queue) if self.queue.as_str() == Requirement::DEFAULT_QUEUE => {
+                Requirement { queue: queue.clone(), ..self }
+            }
+            _ => self,
+        }
+    }
+
     pub fn slot(&self) -> SlotKind {
         match self.runner {
             Runner::Process => SlotKind::Process,

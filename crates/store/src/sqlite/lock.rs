@@ -1,28 +1,33 @@
 //! Who owns a file: a lock on the file beside it, which the operating system drops with the process.
 //!
-//! The lock file stays when its owner goes. Removing it would let two processes lock two files of one name.
+//! The lock file of a store stays when its owner goes. Removing it would let two processes lock two files of one name,
+//! unless both look whether theirs is the one that is there.
 
 use super::fault::of_file;
 use crate::contract::StoreError;
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug)]
 pub struct Lock {
     /// Locked as long as it is open.
-    _file: File,
+    file: File,
 }
 
 impl Lock {
     pub fn take(store: &Path) -> Result<Self, StoreError> {
-        let path = beside(store);
+        Lock::take_file(&beside(store, ".lock"))
+    }
+
+    pub fn take_file(path: &Path) -> Result<Self, StoreError> {
         let mut file = OpenOptions::new()
             .create(true)
             .truncate(false)
             .read(true)
             .write(true)
-            .open(&path)
+            .open(path)
             .map_err(|error| of_file(&error))?;
         match file.try_lock() {
             Ok(()) => {}
@@ -30,13 +35,19 @@ impl Lock {
             Err(TryLockError::Error(error)) => return Err(of_file(&error)),
         }
         write_pid(&mut file).map_err(|error| of_file(&error))?;
-        Ok(Lock { _file: file })
+        Ok(Lock { file })
+    }
+
+    /// Whether it is this file that stands at the path now.
+    pub fn is_at(&self, path: &Path) -> bool {
+        let (mine, there) = (self.file.metadata(), fs::metadata(path));
+        matches!((mine, there), (Ok(mine), Ok(there)) if (mine.dev(), mine.ino()) == (there.dev(), there.ino()))
     }
 }
 
-fn beside(store: &Path) -> PathBuf {
+pub fn beside(store: &Path, ending: &str) -> PathBuf {
     let mut name = store.as_os_str().to_owned();
-    name.push(".lock");
+    name.push(ending);
     name.into()
 }
 

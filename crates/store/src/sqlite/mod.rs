@@ -5,6 +5,7 @@
 //! file may lead. A handle that met a full or broken disk refuses everything until it is opened anew: what its cache
 //! believes and what the disk holds may differ, and only a fresh connection finds out. The lock is kept meanwhile.
 
+mod address;
 mod apply;
 mod attempts;
 mod backup;
@@ -14,13 +15,17 @@ mod load;
 mod lock;
 mod migrations;
 mod open;
+mod presence;
 mod prune;
 mod reader;
+mod shared;
 #[cfg(test)]
 mod tests;
 
 pub use backup::BackupError;
+pub use presence::Presence;
 pub use reader::SqliteReader;
+pub use shared::SharedSqliteStore;
 
 use crate::contract::{
     Commit, Contact, Ended, Entry, Found, Leader, Letter, Loaded, Pruned, Reads, Sought, Store, StoreError,
@@ -60,6 +65,17 @@ struct Head {
     batch: String,
     term: u32,
     server: Option<Name>,
+}
+
+impl Head {
+    /// Whether this entry is the last one.
+    fn is(&self, entry: &Entry) -> bool {
+        entry.sequence == self.sequence && batch(entry) == self.batch
+    }
+}
+
+fn batch(entry: &Entry) -> String {
+    format!("{:032x}", entry.batch)
 }
 
 impl SqliteStore {
@@ -132,8 +148,7 @@ impl Store for SqliteStore {
         self.with(|connection| {
             let transaction = begin(connection)?;
             let last = head(&transaction)?;
-            let batch = format!("{:032x}", entry.batch);
-            if (entry.sequence, &batch) == (last.sequence, &last.batch) {
+            if last.is(entry) {
                 return Ok(Commit::Done);
             }
             if last.server.is_none() || entry.term != last.term {
@@ -142,7 +157,7 @@ impl Store for SqliteStore {
             if entry.sequence != last.sequence + 1 {
                 return Ok(Commit::Foreign);
             }
-            apply::apply(&transaction, entry, &batch)?;
+            apply::apply(&transaction, entry, &batch(entry))?;
             transaction.commit().map(|()| Commit::Done)
         })
     }

@@ -1,8 +1,8 @@
 //! A look at a store that somebody else may own. It writes nothing and takes no lock, so it is never in the way.
 
 use super::fault::said;
-use super::{load, open};
-use crate::contract::{Ended, Entry, Found, Loaded, Reads, Sought, StoreError, Wanted};
+use super::{Head, head, load, open};
+use crate::contract::{Ended, Entry, Found, Letter, Loaded, Reads, Sought, StoreError, Wanted};
 use rusqlite::Connection;
 use std::path::Path;
 use std::sync::Arc;
@@ -20,6 +20,15 @@ pub struct SqliteReader {
 impl SqliteReader {
     pub(super) fn open(path: &Path) -> Result<Self, StoreError> {
         open::reader(path).map(|connection| SqliteReader { connection })
+    }
+
+    pub(super) fn letters(&self, after: u64, most: usize) -> Result<Vec<Letter>, StoreError> {
+        load::letters(&self.connection, after, most).map_err(said)
+    }
+
+    /// What the file says about its last entry and its leader.
+    pub(super) fn head(&self) -> Result<Head, StoreError> {
+        head(&self.connection).map_err(said)
     }
 }
 

@@ -94,24 +94,24 @@ impl Test {
         command
     }
 
-    /// Every byte that was kept in `.tidegate`, as text: of the store, and of what is written beside it.
+    /// All that is in the store and beside it.
     pub fn kept(&self) -> String {
-        fn bytes(folder: &Path) -> Vec<u8> {
-            let entries = std::fs::read_dir(folder)
-                .expect("it is a folder")
-                .map(|entry| entry.expect("it can be read").path());
-            entries
-                .flat_map(|path| {
-                    if path.is_dir() { bytes(&path) } else { std::fs::read(path).expect("it can be read") }
-                })
-                .collect()
-        }
-        String::from_utf8_lossy(&bytes(&self.path(".tidegate"))).into_owned()
+        text_in(&self.path(".tidegate"))
     }
 
     pub fn directory(&self) -> &Path {
         self.directory.path()
     }
+}
+
+fn text_in(directory: &Path) -> String {
+    let files =
+        std::fs::read_dir(directory).expect("it is there").map(|file| file.expect("it can be read").path());
+    let text = |path: PathBuf| match path.is_dir() {
+        true => text_in(&path),
+        false => String::from_utf8_lossy(&std::fs::read(path).expect("it can be read")).into_owned(),
+    };
+    files.map(text).collect()
 }
 
 /// Compares a text with the one in `snapshots`.
@@ -129,6 +129,7 @@ pub fn golden(name: &str, text: &str) {
     settings.add_filter(r"\d\d:\d\d:\d\d\.\d", "TIME");
     settings.add_filter(r" *\b(\d+m )?(\d+s )?\d+(\.\d+)?(ms|s)\b", " SPAN");
     settings.add_filter(r"process \d+", "process PID");
+    settings.add_filter(r"cli-\d+-[0-9a-f]+", "cli-ID");
     settings.bind(|| insta::assert_snapshot!(name, text));
 }
 
