@@ -1,6 +1,7 @@
 //! Everything that can be wrong with a file: one variant a kind, a sentence, a stable code, and often help.
 
 use crate::grammar;
+use strum::{IntoStaticStr, VariantNames};
 use thiserror::Error;
 
 /// A bounded piece of text from the file, for use inside a sentence.
@@ -10,7 +11,8 @@ pub(crate) fn quoted(text: &str) -> String {
     if clean.len() < text.len() && text.chars().count() > LONGEST { format!("{clean}…") } else { clean }
 }
 
-#[derive(Clone, PartialEq, Eq, Debug, Error)]
+#[derive(Clone, PartialEq, Eq, Debug, Error, IntoStaticStr, VariantNames)]
+#[strum(serialize_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Problem {
     // The file as such.
@@ -180,87 +182,8 @@ pub enum Problem {
 
 impl Problem {
     /// A stable word for machines and for searching.
-    #[expect(clippy::too_many_lines, reason = "one line a kind")]
     pub fn code(&self) -> &'static str {
-        use Problem::*;
-        match self {
-            FileTooLarge { .. } => "file-too-large",
-            NotUtf8 => "not-utf8",
-            Yaml { .. } => "yaml",
-            Tab => "tab",
-            TooDeep { .. } => "too-deep",
-            TooManyValues { .. } => "too-many-values",
-            YamlTag { .. } => "yaml-tag",
-            KeyNotText => "key-not-text",
-            UnquotedTemplate => "unquoted-template",
-            DuplicateKey { .. } => "duplicate-key",
-            EmptyFile => "empty-file",
-            UnknownDocument => "unknown-document",
-            TwoDocuments { .. } => "two-documents",
-            UnknownField { .. } => "unknown-field",
-            NotSupported { .. } => "not-supported",
-            MissingField { .. } => "missing-field",
-            WrongType { .. } => "wrong-type",
-            OutOfRange { .. } => "out-of-range",
-            UnknownWord { .. } => "unknown-word",
-            BadName { .. } => "bad-name",
-            BadDuration { .. } => "bad-duration",
-            BadLease { .. } => "bad-lease",
-            BadWait { .. } => "bad-wait",
-            BadRate { .. } => "bad-rate",
-            UnknownAction { .. } => "unknown-action",
-            UnknownFlow { .. } => "unknown-flow",
-            NobodysFunction { .. } => "nobodys-function",
-            TemplateInScript => "template-in-script",
-            TemplateInQuery => "template-in-query",
-            NoStatement => "no-statement",
-            UnknownConnection { .. } => "unknown-connection",
-            BadDatabase { .. } => "bad-database",
-            BadSecret { .. } => "bad-secret",
-            BadUrl { .. } => "bad-url",
-            SaidTwice { .. } => "said-twice",
-            BadSize { .. } => "bad-size",
-            BadStatus { .. } => "bad-status",
-            BadCause { .. } => "bad-cause",
-            BadQuota { .. } => "bad-quota",
-            BadZone { .. } => "bad-zone",
-            BadPattern { .. } => "bad-pattern",
-            DeclaredTwice { .. } => "declared-twice",
-            WrongPack { .. } => "wrong-pack",
-            CapacityInPack { .. } => "capacity-in-pack",
-            BadDefault { .. } => "bad-default",
-            RequiredWithDefault { .. } => "required-with-default",
-            NoSteps => "no-steps",
-            NoProgram => "no-program",
-            NoWork { .. } => "no-work",
-            TwoWorks { .. } => "two-works",
-            WrongPlace { .. } => "wrong-place",
-            NeedsLoop { .. } => "needs-loop",
-            TwoLoops => "two-loops",
-            LoopOver { .. } => "loop-over",
-            UnknownStep { .. } => "unknown-step",
-            NotAnInput { .. } => "not-an-input",
-            InputMissing { .. } => "input-missing",
-            Cycle { .. } => "cycle",
-            NotInChain { .. } => "not-in-chain",
-            PauseTooLong { .. } => "pause-too-long",
-            UnknownPool { .. } => "unknown-pool",
-            PoolTooSmall { .. } => "pool-too-small",
-            TemplateSyntax { .. } => "template-syntax",
-            TemplateTooLong { .. } => "template-too-long",
-            NotOneExpression { .. } => "not-one-expression",
-            TemplateStatement { .. } => "template-statement",
-            UnknownInput { .. } => "unknown-input",
-            UnknownVariable { .. } => "unknown-variable",
-            UnknownFilter { .. } => "unknown-filter",
-            UnknownTest { .. } => "unknown-test",
-            OnlyInLoops { .. } => "only-in-loops",
-            NotYet { .. } => "not-yet",
-            NotNamed { .. } => "not-named",
-            TooEarly => "too-early",
-            NotAfter { .. } => "not-after",
-            OwnResult { .. } => "own-result",
-        }
+        self.into()
     }
 
     /// What to do about it, if that can be said.

@@ -153,7 +153,7 @@ mod tests {
         let mut rows = results.next();
         rows.set_columns(vec!["a".into()]).unwrap();
         let refused = rows.push([half]).unwrap_err().to_string();
-        assert_eq!(refused, "the rows are larger than 16 MiB: ask for fewer of them with `limit`");
+        assert_eq!(refused, "the rows are larger than 64 MiB: ask for fewer of them with `limit`");
         let twice = results.next().set_columns(vec!["b".into(), "a".into(), "b".into()]).unwrap_err();
         assert_eq!(twice.to_string(), "two columns are called `b`: give one another name with `as`");
     }

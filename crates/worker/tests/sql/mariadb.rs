@@ -114,9 +114,9 @@ async fn what_the_server_says_is_told_with_its_code() {
         ("select 1 as v, 2 as v", json!([]), "two columns are called `v`", None),
         ("select point(1, 2) as v", json!([]), "column `v` is of type `MYSQL_TYPE_GEOMETRY`", None),
         (
-            "select repeat('x', 1000000) as v from seq_1_to_20",
+            "select repeat('x', 1000000) as v from seq_1_to_80",
             json!([]),
-            "the rows are larger than 16 MiB: ask for fewer of them with `limit`",
+            "the rows are larger than 64 MiB: ask for fewer of them with `limit`",
             None,
         ),
     ];

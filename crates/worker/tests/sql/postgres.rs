@@ -187,9 +187,9 @@ async fn what_the_server_says_is_told_with_its_code_and_place() {
         ),
         ("select 1 as v, 2 as v", json!([]), "two columns are called `v`", None),
         (
-            "select repeat('x', 1000000) as v from generate_series(1, 20)",
+            "select repeat('x', 1000000) as v from generate_series(1, 80)",
             json!([]),
-            "the rows are larger than 16 MiB: ask for fewer of them with `limit`",
+            "the rows are larger than 64 MiB: ask for fewer of them with `limit`",
             None,
         ),
     ];
