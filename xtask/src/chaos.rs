@@ -23,6 +23,8 @@ pub struct Options {
 const BUILD: &str = "cargo build --profile sim --quiet --package tidegate-bench --bin chaos";
 const CHAOS: &str = "cargo run --profile sim --quiet --package tidegate-bench --bin chaos --";
 
+const RESUME: &str = "cargo nextest run --package tidegate-cli --test commands --no-capture kills::";
+
 pub fn run(options: &Options) -> Result<()> {
     need::meet([&C_COMPILER])?;
     need::meet(services::NEEDS.iter().copied())?;
@@ -30,5 +32,7 @@ pub fn run(options: &Options) -> Result<()> {
     process::run(BUILD)?;
     let services = Services::start()?;
     let line = format!("{CHAOS} --times {} --seed {}", options.times, options.seed);
-    process::run_among(&line, services.environment())
+    process::run_among(&line, services.environment())?;
+    // The command line is judged by its own tests.
+    process::run_among(RESUME, &[("TIDEGATE_KILLS", options.times.to_string())])
 }

@@ -11,6 +11,7 @@ mod examples;
 mod folder;
 mod guides;
 mod http;
+mod kills;
 mod outage;
 mod packs;
 mod plan;

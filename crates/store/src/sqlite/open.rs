@@ -19,8 +19,8 @@ const SETTINGS: &[(&str, &str)] = &[
     ("fullfsync", "on"),
     ("checkpoint_fullfsync", "on"),
     ("foreign_keys", "off"),
-    // In KiB, hence negative: large enough for the open part of a busy store.
-    ("cache_size", "-65536"),
+    // In KiB, hence negative: the pages of a commit and of the indexes it touches; the system keeps the others.
+    ("cache_size", "-16384"),
 ];
 
 pub fn owner(path: &Path) -> Result<Connection, StoreError> {

@@ -35,6 +35,14 @@ impl Background {
         rustix::process::kill_process(pid, signal).expect("it runs");
     }
 
+    /// Reads so many lines, or all, and kills it. How it ended; nothing if by that.
+    pub fn kill_after(mut self, lines: usize) -> Option<i32> {
+        self.heard.extend(self.stderr.by_ref().take(lines).map(|line| line.expect("it writes text")));
+        // It has not been waited for, so its number is still its own.
+        self.signal(rustix::process::Signal::KILL);
+        self.child.wait().expect("it ends").code()
+    }
+
     /// No file that it writes may grow beyond so many bytes.
     pub fn limit_files_to(&self, bytes: Option<u64>) {
         let pid = rustix::process::Pid::from_child(&self.child);

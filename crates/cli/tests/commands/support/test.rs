@@ -76,6 +76,14 @@ impl Test {
         Background::start(self.limitable(), self.status)
     }
 
+    /// Started so that it, and whatever it starts, holds a pipe.
+    pub fn start_holding(&self, pipe: &str) -> Background {
+        let mut command = Command::new("sh");
+        let script = format!("exec 3> {pipe}; exec \"$0\" \"$@\"");
+        command.args(["-c", &script, env!("CARGO_BIN_EXE_tidegate")]);
+        Background::start(self.of(command), self.status)
+    }
+
     pub fn command(&self) -> Command {
         self.of(Command::new(env!("CARGO_BIN_EXE_tidegate")))
     }
