@@ -49,7 +49,7 @@ fn started(test: &Test) -> BTreeMap<String, usize> {
 
 /// The run, if it was accepted before the first kill.
 fn begun(test: &Test) -> Option<(SqliteReader, NodeRow)> {
-    let mut reader = SqliteStore::open_reader(&test.path(".tidegate/state.db")).ok()?;
+    let mut reader = SqliteStore::open_reader(test.path(".tidegate/state.db")).ok()?;
     let root = reader.submitted(&Wanted::default(), 1).unwrap().pop()?;
     Some((reader, root))
 }
