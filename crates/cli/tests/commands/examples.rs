@@ -30,6 +30,35 @@ fn retries() {
     assert!(outcome.stderr.contains("come back later"), "{}", outcome.stderr);
 }
 
+#[test]
+fn fan_out() {
+    let test = example("fan-out.yaml");
+    golden("example-fan-out", &test.run().stdout);
+    let test = test.args(["run", "fan-out.yaml", "-i", "bad=3"]).status(1);
+    let said = test.run().stderr;
+    assert!(said.contains("step `check`: 3 of 12 items failed"), "{said}");
+}
+
+/// Two of one tenant at once would fail: each makes a folder of that name.
+#[test]
+fn tenants() {
+    let outcome = example("tenants.yaml").run();
+    assert_eq!(outcome.stdout.matches('/').count(), 6, "{}", outcome.stdout);
+}
+
+#[test]
+fn sub_flows() {
+    let test = example("sub-flows.yaml").args(["run", "sub-flows.yaml", "-i", "version=1.4.0"]);
+    golden("example-sub-flows", &test.run().stdout);
+}
+
+#[test]
+fn report() {
+    let test = example("report.yaml");
+    assert!(test.run().stdout.contains("words   21"));
+    golden_as_it_is("example-report", &std::fs::read_to_string(test.path("report.md")).unwrap());
+}
+
 /// Not on the screen, not in the outputs, and not in any byte of the store.
 #[test]
 fn secrets() {
