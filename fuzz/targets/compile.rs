@@ -5,96 +5,20 @@
 
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Map, Value, json};
+use std::sync::OnceLock;
 use tidegate_flow::evaluate::{Part, Scope, evaluate_items, evaluate_outputs, evaluate_step, steps_needed};
+use tidegate_flow::grammar;
 
-const FIELDS: &[&str] = &[
-    "flow",
-    "action",
-    "limits",
-    "pools",
-    "connections",
-    "steps",
-    "inputs",
-    "outputs",
-    "description",
-    "tags",
-    "concurrency",
-    "key",
-    "when_busy",
-    "parallel_steps",
-    "timeout",
-    "fail_fast",
-    "after",
-    "when",
-    "always",
-    "with_items",
-    "on_failure",
-    "run",
-    "shell",
-    "http",
-    "sql",
-    "wait",
-    "do",
-    "repeat",
-    "env",
-    "cwd",
-    "retry",
-    "start_within",
-    "max_losses",
-    "on",
-    "queue",
-    "labels",
-    "attempts",
-    "backoff",
-    "delay",
-    "max_delay",
-    "jitter",
-    "tolerate",
-    "url",
-    "method",
-    "query",
-    "headers",
-    "auth",
-    "json",
-    "form",
-    "body",
-    "redirects",
-    "max_size",
-    "ok",
-    "bearer",
-    "basic",
-    "connection",
-    "params",
-    "transaction",
-    "secret",
-    "rate",
-    "quota",
-    "line",
-    "limit",
-    "burst",
-    "zone",
-    "max_length",
-    "when_full",
-    "each",
-    "total",
-    "match",
-    "tag",
-    "per_value",
-    "runs",
-    "actions",
-    "slots",
-    "lease",
-    "type",
-    "default",
-    "required",
-    "worker",
-    "name",
-    "while",
-    "max",
-    "a",
-    "b",
-    "c",
-];
+/// Names that people choose, besides every field of the language.
+const NAMES: [&str; 3] = ["a", "b", "c"];
+
+fn fields() -> &'static [&'static str] {
+    static FIELDS: OnceLock<Vec<&str>> = OnceLock::new();
+    FIELDS.get_or_init(|| {
+        let known = grammar::places().into_iter().flat_map(|place| place.fields).map(|field| field.name);
+        known.chain(NAMES).collect()
+    })
+}
 
 const WORDS: &[&str] = &[
     "a",
@@ -181,7 +105,7 @@ impl Maker<'_> {
 
     fn object(&mut self, depth: usize) -> Value {
         let count = self.byte() % 7;
-        Value::Object((0..count).map(|_| (self.word(FIELDS), self.value(depth))).collect::<Map<_, _>>())
+        Value::Object((0..count).map(|_| (self.word(fields()), self.value(depth))).collect::<Map<_, _>>())
     }
 
     /// A document that has at least its first word, and a flow at least a step.

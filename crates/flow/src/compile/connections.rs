@@ -71,7 +71,7 @@ fn url(cx: &mut Context<'_>, node: &Node) -> Json {
 /// Where in a URL passwords stand: after the user, and among the options.
 fn passwords(url: &str) -> Vec<Range<usize>> {
     let Some(start) = url.find("://").map(|at| at + 3) else { return Vec::new() };
-    let options = url.find('?').unwrap_or(url.len());
+    let options = url[start..].find('?').map_or(url.len(), |at| start + at);
     let of_user = url[start..options].rfind('@').and_then(|at| {
         let password = start + url[start..start + at].find(':')? + 1;
         Some(password..start + at)
@@ -119,6 +119,7 @@ mod tests {
         let found = |url: &str| passwords(url).into_iter().map(|at| url[at].to_owned()).collect::<Vec<_>>();
         assert_eq!(found("postgres://me:se@cr:et@host/db?x=a@b"), ["se@cr:et"]);
         assert_eq!(found("postgres://me@host:5432/db?password=a:b&x=y"), ["a:b"]);
+        assert_eq!(found("postg?res://me:secret@host/db"), ["secret"], "however it is misspelt");
         let nothing =
             ["postgres://me@host:1/db", "postgres://host:1/db", "mysql://me:@h/db", "sqlite:me:x@y"];
         for url in nothing {
