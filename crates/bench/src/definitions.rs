@@ -1,10 +1,10 @@
-//! The actions, pools and flows of the scenarios, as data.
+//! The actions, pools and flows of the scenarios. Flows are written as people write them, as far as a file may be that long.
 
 use std::sync::Arc;
 use tidegate_core::ids::Name;
 use tidegate_core::model::{
-    Action, ActionPolicy, Each, Flow, Input, InputType, LimitsDocument, Line, Loop, OnFailure, Origin, Pool,
-    Requirement, Rule, Step, Template, WhenBusy, Work,
+    Action, ActionPolicy, Each, Flow, Input, InputType, LimitsDocument, Line, Origin, Pool, Requirement,
+    Rule, Step, Template, WhenBusy, Work,
 };
 use tidegate_core::protocol::{Payload, Submission};
 use tidegate_worker::order;
@@ -41,19 +41,24 @@ pub fn job(action: &Name, number: u64) -> Submission {
 
 /// One step after the other.
 pub fn chain(name: &str, action: &str, steps: u32) -> Flow {
-    let after = |index: u32| if index == 0 { Vec::new() } else { vec![index - 1] };
-    let steps = (0..steps).map(|index| Step { after: after(index), ..step(action, index) });
-    flow(name, steps.collect())
+    written(
+        name,
+        "",
+        &steps_in_turn(steps, &|index| format!("action: {action}, inputs: {{ number: {index} }}")),
+    )
 }
 
 /// As [`chain`], of processes that do nothing.
 pub fn chain_of_processes(name: &str, steps: u32) -> Flow {
-    let mut flow = chain(name, "", steps);
-    for step in &mut flow.steps {
-        step.work = Work::Order(Template(Arc::from(r#"{"run":{"argv":["true"]}}"#)));
-        step.needs = Requirement::process();
-    }
-    flow
+    written(name, "", &steps_in_turn(steps, &|_| "run: [\"true\"]".to_owned()))
+}
+
+fn steps_in_turn(steps: u32, work: &dyn Fn(u32) -> String) -> String {
+    let step = |index| match index {
+        1 => format!("  s1: {{ {} }}\n", work(1)),
+        _ => format!("  s{index}: {{ after: [s{}], {} }}\n", index - 1, work(index)),
+    };
+    (1..=steps).map(step).collect()
 }
 
 /// Steps that wait for nothing but a pool, of which each needs one.
@@ -64,11 +69,18 @@ pub fn storm(name: &str, action: &str, steps: u32, pool: &str) -> Flow {
 
 /// One loop over the input `list`.
 pub fn window(name: &str, action: &str, window: u32) -> Flow {
-    let items = Template(Arc::from(r#""{{ inputs.list }}""#));
-    let each = Loop { items, window: Some(window), on_failure: OnFailure::STOP };
-    let inputs = Template(Arc::from(r#"{"number":"{{ item }}"}"#));
-    let work = Work::Action { action: action.into(), inputs };
-    flow(name, vec![Step { each: Some(each), work, ..step(action, 0) }])
+    let inputs = "inputs: { list: { type: list } }\n";
+    let step = format!(
+        "  each:\n    with_items: '{{{{ inputs.list }}}}'\n    concurrency: {window}\n    action: {action}\n    inputs: {{ number: '{{{{ item }}}}' }}\n"
+    );
+    written(name, inputs, &step)
+}
+
+/// As people write it.
+fn written(name: &str, inputs: &str, steps: &str) -> Flow {
+    let text = format!("flow: {name}\n{inputs}steps:\n{steps}");
+    let read = tidegate_flow::parse("bench.yaml", text).map(|mut document| document.flows.remove(0));
+    read.unwrap_or_else(|errors| panic!("{errors}"))
 }
 
 fn step(action: &str, index: u32) -> Step {
@@ -105,20 +117,5 @@ fn flow(name: &str, steps: Vec<Step>) -> Flow {
         outputs: None,
         file: "bench".into(),
         line: 1,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use tidegate_core::model::Order;
-
-    #[test]
-    fn processes_are_ordered_as_the_language_orders_them() {
-        let flow = chain_of_processes("chain", 2);
-        for step in &flow.steps {
-            let order: Order = serde_json::from_str(&step.work.template().0).expect("it is an order");
-            assert!(matches!(order, Order::Run { argv, .. } if argv == ["true"]));
-        }
     }
 }

@@ -21,7 +21,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("cli", &["core", "flow", "store", "wire", "engine", "worker", "server", "tidegate"]),
     ("sim", &["core", "store", "engine", "wire"]),
     ("observer", &[]),
-    ("bench", &["core", "store", "engine", "worker", "tidegate", "observer", "sim"]),
+    ("bench", &["core", "flow", "store", "engine", "worker", "tidegate", "observer", "sim"]),
     ("bench-peers/graphile", &[]),
     ("fuzz", &["core", "flow"]),
     ("xtask", &["core", "flow", "store", "wire", "engine", "worker", "server", "tidegate", "cli", "sim"]),
