@@ -22,7 +22,7 @@ pub struct Options {
     /// How long each of them runs.
     #[arg(long, default_value_t = 60)]
     seconds: u32,
-    /// Keep the smallest set of inputs that reaches everything that was reached.
+    /// Keep, in fuzz/corpus, a small set of inputs that reaches every place that was reached.
     #[arg(long)]
     keep: bool,
 }
@@ -87,7 +87,7 @@ fn fuzz(name: &str, program: &Path, target: &Path, options: &Options) -> Result<
         let _ = fs::remove_dir_all(&merged);
         fs::create_dir_all(&merged)?;
         process::run(&format!(
-            "{} {BOUNDS} -merge=1 -verbosity=0 {} {folders}",
+            "{} {BOUNDS} -merge=1 -use_counters=0 -verbosity=0 {} {folders}",
             program.display(),
             merged.display()
         ))?;
