@@ -23,7 +23,8 @@ pub struct Options {
 const BUILD: &str = "cargo build --profile sim --quiet --package tidegate-bench --bin chaos";
 const CHAOS: &str = "cargo run --profile sim --quiet --package tidegate-bench --bin chaos --";
 
-const RESUME: &str = "cargo nextest run --package tidegate-cli --test commands --no-capture kills::";
+/// Built as all tests are, so that it is built once.
+const RESUME: &str = "cargo nextest run --workspace --all-features --no-capture kills::";
 
 pub fn run(options: &Options) -> Result<()> {
     need::meet([&C_COMPILER])?;
