@@ -20,6 +20,9 @@ use tidegate_store::{Reads, SqliteReader, StoreError};
 
 /// How often a diary that is followed is looked into.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
+/// How often it is looked into after the run has ended, for its last notes: nobody waits for them to be written, and
+/// whoever would have written them may have been killed.
+const LAST_LOOKS: u32 = 10;
 /// Of a line that was written in pieces; the rest of it is a line of its own.
 const LONGEST_LINE: usize = 1024 * 1024;
 
@@ -41,9 +44,9 @@ pub fn print_diary(options: &args::RunsDiary, kind: Kind) -> Result<Exit, Failur
     let id = seen.id;
     let mut printer = Printer::new(kind, options.output, seen, part.to_owned());
     let mut reading = None;
+    let mut last_looks = 0;
     loop {
-        // Asked before reading: what was written before the end is read then.
-        let has_ended = reader.ended(TaskId::node(root)).map_err(failed)?.is_some();
+        last_looks += u32::from(reader.ended(TaskId::node(root)).map_err(failed)?.is_some());
         if reading.is_none() {
             reading = existing(Reading::open(path, id)).map_err(|error| unreadable(&error, path))?;
         }
@@ -55,7 +58,7 @@ pub fn print_diary(options: &args::RunsDiary, kind: Kind) -> Result<Exit, Failur
                 printer.print(note)?;
             }
         }
-        if has_ended || !options.follow {
+        if !options.follow || printer.is_over || last_looks == LAST_LOOKS {
             break;
         }
         std::thread::sleep(LOOK_EVERY);
@@ -95,12 +98,24 @@ struct Printer {
     /// Lines of which only a piece is known.
     begun: BTreeMap<(TaskId, bool), (Epoch, String)>,
     printed: bool,
+    /// That the run finished is noted, after everything else.
+    is_over: bool,
 }
 
 impl Printer {
     fn new(kind: Kind, output: Output, seen: Open, part: String) -> Printer {
         let (attempts, begun) = Default::default();
-        Printer { kind, output, seen, part, zone: TimeZone::system(), attempts, begun, printed: false }
+        Printer {
+            kind,
+            output,
+            seen,
+            part,
+            zone: TimeZone::system(),
+            attempts,
+            begun,
+            printed: false,
+            is_over: false,
+        }
     }
 
     /// Whether it is about something that came into being after the store was looked at.
@@ -111,6 +126,7 @@ impl Printer {
     fn print(&mut self, note: Note) -> Result<(), Failure> {
         let name = note.task.and_then(|task| self.seen.view.name(task)).unwrap_or_default();
         let Note { at, task, what } = note;
+        self.is_over |= matches!(&what, What::Happened { event, .. } if event == "run.finished");
         match (what, task) {
             (What::Wrote { epoch, stderr, text, newline }, Some(task)) if self.kind == Kind::Logs => {
                 let attempt = self.attempt(task, epoch);
