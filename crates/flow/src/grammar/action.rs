@@ -1,9 +1,9 @@
 //! Actions, and what bounds them: pace, lines, tries, workers.
 
 use super::chain::MEMBERS;
-use super::flow::{ARGV, DEMANDS, ENV, INPUTS, PROCESSES, TIME};
+use super::flow::{ASK_DATABASE, ASK_SERVER, DEMANDS, DIRECTORY, ENVIRONMENT, INPUTS, RUN, SHELL, TIME};
 use super::words::{BACKOFFS, WHEN_BUSY, WHEN_EXHAUSTED, WHEN_FULL};
-use super::{CAUSE, Field, HTTP, MAX_AT_ONCE, MAX_ATTEMPTS, Place, QUOTIENT, RATIO, SQL, Shape, words};
+use super::{CAUSE, Field, MAX_AT_ONCE, MAX_ATTEMPTS, Place, QUOTIENT, RATIO, Shape, words};
 
 pub(super) const PACE: Shape = Shape::Either(&[Shape::Form(&RATIO), Shape::Object(&RATE)]);
 pub(super) const SHARE: Shape = Shape::Either(&[Shape::Form(&QUOTIENT), Shape::Object(&QUOTA)]);
@@ -15,23 +15,15 @@ pub static ACTION: Place = Place {
         Field::new("action", Shape::Name, "Its name, like `charge` or `billing.charge`.").required(),
         Field::new("description", Shape::Text, "A sentence for people."),
         Field::new("inputs", INPUTS, "What it is given, by name.").default("none"),
-        Field::new(
-            "run",
-            ARGV,
-            "Starts a program: a list of it and its arguments, with no shell in between.",
-        ),
-        Field::new("shell", Shape::Text, "Runs a script with `sh`; values reach it through `env` only."),
-        Field::new("http", Shape::Object(&HTTP), "Asks a server."),
-        Field::new("sql", Shape::Object(&SQL), "Asks a database."),
+        RUN,
+        SHELL,
+        ASK_SERVER,
+        ASK_DATABASE,
         Field::new("do", MEMBERS, "Does several things one after the other, on one worker, as one attempt."),
         Field::new("worker", Shape::Flag, "A function of that name, which a program registered, does it.")
             .default("`true` if nothing else does it"),
-        Field::new("env", ENV, "Environment variables of the program; a value may be a secret.")
-            .default("few: `PATH`, `HOME`, `LANG`, `TZ`, …")
-            .only_with(PROCESSES),
-        Field::new("cwd", Shape::Plain, "The directory of the program.")
-            .default("that of the worker")
-            .only_with(PROCESSES),
+        ENVIRONMENT,
+        DIRECTORY,
         Field::new("concurrency", Shape::Count(1, MAX_AT_ONCE), "Attempts at once, for each `key`.")
             .default("what `limits` say"),
         Field::new(

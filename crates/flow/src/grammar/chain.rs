@@ -1,7 +1,7 @@
 //! Chains: their members, and how often something is repeated.
 
-use super::flow::{ARGV, ENV, PROCESSES, TIME};
-use super::{Field, HTTP, PAUSE, Place, RETRY, SQL, Shape};
+use super::flow::{ASK_DATABASE, ASK_SERVER, DIRECTORY, ENVIRONMENT, RUN, SHELL, TIME};
+use super::{Field, PAUSE, Place, RETRY, Shape};
 
 /// Rounds of one `repeat`, unless it says otherwise, and at most.
 pub(crate) const USUAL_ROUNDS: u32 = 1_000;
@@ -16,26 +16,18 @@ pub static MEMBER: Place = Place {
     phrase: "a member",
     fields: &[
         Field::new("name", Shape::Text, "How those after it, and its chain's output, call it.").required(),
-        Field::new(
-            "run",
-            ARGV,
-            "Starts a program: a list of it and its arguments, with no shell in between.",
-        ),
-        Field::new("shell", Shape::Text, "Runs a script with `sh`; values reach it through `env` only."),
-        Field::new("http", Shape::Object(&HTTP), "Asks a server."),
-        Field::new("sql", Shape::Object(&SQL), "Asks a database."),
+        RUN,
+        SHELL,
+        ASK_SERVER,
+        ASK_DATABASE,
         Field::new("wait", Shape::Form(&PAUSE), "Pauses on the worker, for a minute at most."),
         Field::new("do", Shape::List(1, &Shape::Object(&MEMBER)), "A chain inside the chain."),
         Field::new("when", Shape::Expression, "A condition: if it is false the member is skipped."),
         Field::new("repeat", Shape::Object(&REPEAT), "Do it again and again.")
             .default("once")
             .only_with(BUILT_IN),
-        Field::new("env", ENV, "Environment variables of the program; a value may be a secret.")
-            .default("few: `PATH`, `HOME`, `LANG`, `TZ`, …")
-            .only_with(PROCESSES),
-        Field::new("cwd", Shape::Plain, "The directory of the program.")
-            .default("that of the worker")
-            .only_with(PROCESSES),
+        ENVIRONMENT,
+        DIRECTORY,
         Field::new("timeout", TIME, "How long one try of it may run.").default("that of the step"),
         Field::new("retry", Shape::Object(&RETRY), "When it is tried again, within the attempt.")
             .default("one try"),

@@ -19,6 +19,21 @@ pub(super) const ENV: Shape = Shape::Map(Keys::Free, &Shape::Either(&[Shape::Pla
 pub(super) const DEMANDS: Shape = Shape::Map(Keys::Names, &Shape::Count(1, MAX_SLOTS));
 pub(super) const TIME: Shape = Shape::Form(&DURATION);
 
+/// Work and its surroundings, wherever something is done.
+pub(super) const RUN: Field =
+    Field::new("run", ARGV, "Starts a program: a list of it and its arguments, with no shell in between.");
+pub(super) const SHELL: Field =
+    Field::new("shell", Shape::Text, "Runs a script with `sh`; values reach it through `env` only.");
+pub(super) const ASK_SERVER: Field = Field::new("http", Shape::Object(&HTTP), "Asks a server.");
+pub(super) const ASK_DATABASE: Field = Field::new("sql", Shape::Object(&SQL), "Asks a database.");
+pub(super) const ENVIRONMENT: Field =
+    Field::new("env", ENV, "Environment variables of the program; a value may be a secret.")
+        .default("few: `PATH`, `HOME`, `LANG`, `TZ`, …")
+        .only_with(PROCESSES);
+pub(super) const DIRECTORY: Field = Field::new("cwd", Shape::Plain, "The directory of the program.")
+    .default("that of the worker")
+    .only_with(PROCESSES);
+
 pub static FLOW: Place = Place {
     id: "flow",
     phrase: "a flow",
@@ -85,14 +100,10 @@ pub static STEP: Place = Place {
     id: "step",
     phrase: "a step",
     fields: &[
-        Field::new(
-            "run",
-            ARGV,
-            "Starts a program: a list of it and its arguments, with no shell in between.",
-        ),
-        Field::new("shell", Shape::Text, "Runs a script with `sh`; values reach it through `env` only."),
-        Field::new("http", Shape::Object(&HTTP), "Asks a server."),
-        Field::new("sql", Shape::Object(&SQL), "Asks a database."),
+        RUN,
+        SHELL,
+        ASK_SERVER,
+        ASK_DATABASE,
         Field::new("do", MEMBERS, "Does several things one after the other, on one worker, as one attempt."),
         Field::new(
             "action",
@@ -135,12 +146,8 @@ pub static STEP: Place = Place {
         Field::new("repeat", Shape::Object(&REPEAT), "Do it again and again, as one attempt.")
             .default("once")
             .only_with(BUILT_IN),
-        Field::new("env", ENV, "Environment variables of the program; a value may be a secret.")
-            .default("few: `PATH`, `HOME`, `LANG`, `TZ`, …")
-            .only_with(PROCESSES),
-        Field::new("cwd", Shape::Plain, "The directory of the program.")
-            .default("that of the worker")
-            .only_with(PROCESSES),
+        ENVIRONMENT,
+        DIRECTORY,
         Field::new("inputs", Shape::Map(Keys::Free, &Shape::Template), "What the action or flow is given.")
             .default("none")
             .only_with(&["action", "flow"]),
