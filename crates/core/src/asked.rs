@@ -76,7 +76,9 @@ impl Core {
 
     fn called(&self, run: &Run, step: u32) -> Option<Called> {
         match &run.plan.flow.steps.get(step as usize)?.work {
-            Work::Action { action, .. } => self.action(action).map(Called::Action),
+            Work::Action { action, .. } => {
+                self.catalog.definition_at(action, run.version).cloned().map(Called::Action)
+            }
             Work::Flow { flow, .. } => self.flow(flow, run.version).map(Called::Flow),
             Work::Order(_) | Work::Wait(_) => None,
         }

@@ -82,10 +82,10 @@ pub struct Setting {
 #[derive(Debug, Default)]
 pub(crate) struct Catalog {
     flows: BTreeMap<Name, BTreeMap<u32, Arc<Plan>>>,
-    actions: FxHashMap<Name, Arc<Action>>,
+    actions: FxHashMap<Name, BTreeMap<u32, Arc<Action>>>,
     pub limits: LimitsDocument,
     pub settings: BTreeMap<LimitKey, Setting>,
-    /// The newest version of any flow.
+    /// The newest version of any flow or action.
     pub version: u32,
 }
 
@@ -114,7 +114,7 @@ impl Catalog {
 
     /// What the declared actions say about themselves.
     pub fn policies(&self) -> impl Iterator<Item = &ActionPolicy> {
-        self.actions.values().map(|action| &action.policy)
+        self.actions.values().filter_map(newest_of).map(|action| &action.policy)
     }
 
     pub fn add_flow(&mut self, version: u32, flow: Arc<Flow>) {
@@ -124,18 +124,38 @@ impl Catalog {
 
     /// What holds for an action, whether or not anybody declared it.
     pub fn action(&self, name: &Name) -> Cow<'_, ActionPolicy> {
-        match self.actions.get(name) {
+        match self.definition(name) {
             Some(action) => Cow::Borrowed(&action.policy),
             None => Cow::Owned(ActionPolicy::silent(name.clone())),
         }
     }
 
+    /// An action as it now is.
     pub fn definition(&self, name: &Name) -> Option<&Arc<Action>> {
-        self.actions.get(name)
+        newest_of(self.actions.get(name)?)
     }
 
-    pub fn set_action(&mut self, action: Arc<Action>) {
-        self.actions.insert(action.policy.action.clone(), action);
+    /// What an action was when `version` was the newest of everything; one that came later, as it first was.
+    pub fn definition_at(&self, name: &Name, version: u32) -> Option<&Arc<Action>> {
+        let versions = self.actions.get(name)?;
+        let then = versions.range(..=version).next_back().or_else(|| versions.first_key_value());
+        then.map(|(_, action)| action)
+    }
+
+    /// The version under which an action is to be kept, unless all of it is known. It is a new one where the action
+    /// takes or does something else; its limits hold at once, for whoever calls it.
+    pub fn version_of(&self, action: &Action) -> Option<u32> {
+        let versions = self.actions.get(&action.policy.action);
+        match versions.and_then(|versions| versions.last_key_value()) {
+            Some((_, known)) if **known == *action => None,
+            Some((&version, known)) if known.does_the_same(action) => Some(version),
+            _ => Some(self.version + 1),
+        }
+    }
+
+    pub fn set_action(&mut self, version: u32, action: Arc<Action>) {
+        self.version = self.version.max(version);
+        self.actions.entry(action.policy.action.clone()).or_default().insert(version, action);
     }
 
     // ---- values in force
@@ -256,7 +276,7 @@ impl Catalog {
 
     /// The action's own bounds, then those of the most specific pattern that has one; each part by itself.
     pub fn each(&self, action: &Name) -> Each {
-        let own = self.actions.get(action).map(|action| action.policy.each.clone()).unwrap_or_default();
+        let own = self.definition(action).map(|action| action.policy.each.clone()).unwrap_or_default();
         let mut rules: Vec<&MatchRule> =
             self.limits.actions.iter().filter(|rule| rule.matches(action.as_str())).collect();
         rules.sort_by_key(|rule| std::cmp::Reverse(rule.specificity()));
@@ -300,7 +320,7 @@ impl Catalog {
             rules.find(|rule| rule.pattern == *of).map(|rule| rule.origin.clone())
         };
         let of_action = |action: &Name, says: fn(&Each) -> bool| {
-            let own = self.actions.get(action).map(|action| &action.policy);
+            let own = self.definition(action).map(|action| &action.policy);
             let own = own.filter(|policy| says(&policy.each)).map(|policy| policy.origin.clone());
             let rules = self.limits.actions.iter().filter(|rule| says(&rule.each));
             let rules = rules.filter(|rule| rule.matches(action.as_str()));
@@ -324,6 +344,10 @@ impl Catalog {
         }
         .unwrap_or_default()
     }
+}
+
+fn newest_of(versions: &BTreeMap<u32, Arc<Action>>) -> Option<&Arc<Action>> {
+    versions.last_key_value().map(|(_, action)| action)
 }
 
 pub(crate) fn flow_origin(flow: &Flow) -> Origin {

@@ -21,6 +21,7 @@ impl Core {
         for (key, setting) in &self.catalog.settings {
             digest.text(&format!("{key:?} {setting:?}"));
         }
+        digest.number(u64::from(self.catalog.version));
         self.catalog.flow_versions().for_each(|(name, version)| {
             digest.text(name.as_str());
             digest.number(u64::from(version));

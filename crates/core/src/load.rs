@@ -9,7 +9,8 @@ use crate::model::LEASE;
 use crate::nodes::{Item, Kind, Loop, Node, RunState, Running, Step, StepState, Work, WorkState};
 use crate::planted::Bug;
 use crate::protocol::{
-    Body, DeclaredRow, ItemRow, JobBody, Life, NodeRow, Pace, RunBody, Snapshot, StepBody, StepKind,
+    ActionRow, Body, DeclaredRow, ItemRow, JobBody, Life, NodeRow, Pace, RunBody, Snapshot, StepBody,
+    StepKind,
 };
 use crate::state::State;
 use crate::time::Moment;
@@ -60,7 +61,9 @@ impl Core {
         for row in &snapshot.declared {
             match row.clone() {
                 DeclaredRow::Flow { version, flow } => self.catalog.add_flow(version, flow),
-                DeclaredRow::Action(action) => self.catalog.set_action(action),
+                DeclaredRow::Action(ActionRow { version, action }) => {
+                    self.catalog.set_action(version, action)
+                }
                 DeclaredRow::Limits(limits) => self.catalog.limits = limits,
             }
         }

@@ -4,13 +4,14 @@ use crate::admission::{ClassId, Gauge, Grant};
 use crate::catalog::{AttemptSource, Source};
 use crate::core::Core;
 use crate::ids::{Name, NodeId, TaskId};
-use crate::model::{MAX_LOSSES, ONCE, Requirement, Retry, Step, Work as StepWork, queue_of};
+use crate::model::{Action, MAX_LOSSES, ONCE, Requirement, Retry, Step, Work as StepWork, queue_of};
 use crate::nodes::{Kind, Node, Running, Work, WorkState};
 use crate::planted::Bug;
 use crate::protocol::{Effect, GrantRow, Lease, Pace, Payload, Stop, Tally, Write};
 use crate::state::State;
 use crate::time::{Moment, Span};
 use crate::timers::Alarm;
+use std::sync::Arc;
 
 /// What bounds the attempts of a task.
 pub(crate) struct Terms<'a> {
@@ -79,6 +80,12 @@ impl Core {
         }
     }
 
+    /// The action that a step calls, as it was when the run began.
+    pub(crate) fn definition_for(&self, step: NodeId) -> Option<&Arc<Action>> {
+        let run = self.run(self.step(step)?.run)?;
+        self.catalog.definition_at(self.action_of(step)?, run.version)
+    }
+
     pub(crate) fn job_source(
         &self,
         action: &Name,
@@ -98,6 +105,9 @@ impl Core {
     pub(crate) fn step_source(&self, node: NodeId, key: &Option<Name>) -> Option<Source> {
         let run = self.step(node)?.run;
         let mut source = self.attempt_source(self.step_model(node)?, node, key);
+        if let Some(action) = self.definition_for(node) {
+            source.needs.runner = action.policy.needs.runner.clone();
+        }
         source.needs = source.needs.submitted_to(self.queue_of_root(run));
         Some(Source::Attempt(source))
     }

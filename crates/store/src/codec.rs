@@ -142,7 +142,7 @@ mod tests {
     use std::sync::Arc;
     use tidegate_core::ids::{Name, NodeId, TaskId};
     use tidegate_core::model::{Action, ActionPolicy};
-    use tidegate_core::protocol::{DeclaredRow, Payload};
+    use tidegate_core::protocol::{ActionRow, DeclaredRow, Payload};
     use tidegate_core::state::State;
 
     fn entry() -> Entry {
@@ -198,10 +198,21 @@ mod tests {
     #[test]
     fn definitions_have_names_inside() {
         let action = Action::function(ActionPolicy::silent("mail".into()));
-        let declared = Write::Declared(Box::new(DeclaredRow::Action(Arc::new(action))));
+        let declared = Write::Declared(Box::new(DeclaredRow::Action(ActionRow {
+            version: 4,
+            action: Arc::new(action),
+        })));
         let entry = Entry { writes: vec![declared], ..entry() };
         let bytes = encode(&entry).unwrap();
         assert!(String::from_utf8_lossy(&bytes).contains(r#""max_losses":3"#));
         assert_eq!(decode(&bytes).unwrap(), entry);
+    }
+
+    #[test]
+    fn an_action_that_was_stored_before_there_were_versions_has_none() {
+        let action = Arc::new(Action::function(ActionPolicy::silent("mail".into())));
+        let before = format!(r#"{{"Action":{}}}"#, serde_json::to_string(&action).unwrap());
+        let read: DeclaredRow = serde_json::from_str(&before).unwrap();
+        assert_eq!(read, DeclaredRow::Action(ActionRow { version: 0, action }));
     }
 }

@@ -32,7 +32,7 @@ pub fn of_body(body: &Body) -> (&'static str, Option<&str>, Option<u32>) {
 pub fn of_declared(row: &DeclaredRow) -> (&'static str, &str, u32) {
     match row {
         DeclaredRow::Flow { version, flow } => ("flow", flow.name.as_str(), *version),
-        DeclaredRow::Action(action) => ("action", action.policy.action.as_str(), 0),
+        DeclaredRow::Action(row) => ("action", row.action.policy.action.as_str(), row.version),
         DeclaredRow::Limits(_) => ("limits", "", 0),
     }
 }

@@ -79,11 +79,12 @@ impl Open {
         Some(match &row.body {
             Body::Run(body) => Open::of_run(declared, id, row.node, body)?,
             Body::Job(body) => {
-                let action = declared.iter().find_map(|declared| match declared {
-                    DeclaredRow::Action(action) if action.policy.action == body.action => Some(action),
+                let versions = declared.iter().filter_map(|declared| match declared {
+                    DeclaredRow::Action(row) if row.action.policy.action == body.action => Some(row),
                     _ => None,
-                })?;
-                Open::job(id, action, row.node)
+                });
+                let newest = versions.max_by_key(|row| row.version)?;
+                Open::job(id, &newest.action, row.node)
             }
             Body::Step(_) => return None,
         })

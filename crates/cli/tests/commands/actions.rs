@@ -66,6 +66,39 @@ run: [sh, -c, "exec 3>alive; echo ready; test -e finish || exec sleep 1000"]
 }
 
 #[test]
+fn a_run_that_is_resumed_calls_actions_as_they_were_when_it_began() {
+    let flow = |says: &str| {
+        format!(
+            r#"
+flow: versions
+steps:
+  first: {{ run: [sh, -c, "exec 3>alive; echo ready; test -e finish || exec sleep 1000"] }}
+  second: {{ after: [first], action: say }}
+outputs:
+  said: "{{{{ steps.second.output.stdout }}}}"
+---
+action: say
+run: [echo, {says}]
+"#
+        )
+    };
+    let test = Test::new().file("versions.yaml", &flow("old")).args(["run", "versions.yaml"]).status(-1);
+    let alive = test.pipe("alive");
+    let mut run = test.start();
+    let held = alive.held();
+    run.until("| ready");
+    run.signal(Signal::KILL);
+    held.until_gone();
+    run.finish();
+    std::fs::remove_file(test.path("alive")).unwrap();
+    let test = test.file("versions.yaml", &flow("new")).file("finish", "");
+    let test = test.args(["run", "-o", "json", "versions.yaml"]).status(0);
+    assert_eq!(test.run().stdout, "{\"said\":\"new\\n\"}\n");
+    let test = test.args(["run", "-o", "json", "--resume", "versions.yaml"]);
+    assert_eq!(test.run().stdout, "{\"said\":\"old\\n\"}\n");
+}
+
+#[test]
 fn an_interrupt_cancels_an_action_and_leaves_no_process() {
     let action = "action: last\nrun: [sh, -c, \"exec 3>alive; echo ready; exec sleep 1000\"]\n";
     let test = Test::new().file("last.yaml", action).args(["run", "last.yaml"]).status(130);

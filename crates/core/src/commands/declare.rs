@@ -7,7 +7,7 @@ use crate::ids::Name;
 use crate::model::{ActionPolicy, Each, Flow, LimitsDocument};
 use crate::names;
 use crate::nodes::Run;
-use crate::protocol::{Answer, Declare, DeclaredRow, Refusal, Write};
+use crate::protocol::{ActionRow, Answer, Declare, DeclaredRow, Refusal, Write};
 use crate::time::{Moment, Span};
 use std::sync::Arc;
 
@@ -31,9 +31,9 @@ impl Core {
             }
         }
         for action in declare.actions.into_iter().map(Arc::new) {
-            if self.catalog.definition(&action.policy.action) != Some(&action) {
-                self.catalog.set_action(action.clone());
-                self.write(Write::Declared(Box::new(DeclaredRow::Action(action))));
+            if let Some(version) = self.catalog.version_of(&action) {
+                self.catalog.set_action(version, action.clone());
+                self.write(Write::Declared(Box::new(DeclaredRow::Action(ActionRow { version, action }))));
             }
         }
         if limits != self.catalog.limits {
@@ -122,9 +122,12 @@ fn check_policy(policy: &ActionPolicy) -> Result<(), Refusal> {
 
 #[cfg(test)]
 mod tests {
-    use crate::model::Step;
-    use crate::protocol::{Answer, Command, Declare, Refusal};
+    use crate::asked::Called;
+    use crate::ids::NodeId;
+    use crate::model::{Action, ActionWork, Step, Template, Work};
+    use crate::protocol::{ActionRow, Answer, Command, Declare, DeclaredRow, Question, Refusal, Write};
     use crate::testkit::{Kit, action, flow, limits, step};
+    use std::sync::Arc;
 
     fn bad(steps: Vec<Step>) -> Refusal {
         let flows = vec![flow("good", vec![step("a")]), flow("bad", steps)];
@@ -169,6 +172,38 @@ mod tests {
             Some(limits(&[])),
         );
         assert_eq!(kit.writes.len(), 3);
+    }
+
+    fn called(kit: &Kit, run: NodeId) -> Option<Called> {
+        kit.core.asked(Question::Step { run, step: 0 })?.callee
+    }
+
+    #[test]
+    fn a_run_calls_actions_as_they_were_when_it_began() {
+        let mut kit = Kit::new(1);
+        let does = |what: &str| Action {
+            work: ActionWork::Order(Template(what.into())),
+            ..action("work", None, &[])
+        };
+        let calls = Work::Action { action: "work".into(), inputs: Template("{}".into()) };
+        let calls = flow("one", vec![Step { work: calls, ..step("a") }]);
+        kit.declare(vec![calls], vec![does("old")], None);
+        let before = kit.run("one");
+        kit.declare(Vec::new(), vec![does("new")], None);
+        let after = kit.run("one");
+        let then = |what| Some(Called::Action(Arc::new(does(what))));
+        assert_eq!((called(&kit, before), called(&kit, after)), (then("old"), then("new")));
+    }
+
+    #[test]
+    fn new_limits_make_no_new_version() {
+        let mut kit = Kit::new(1);
+        for limit in [1, 2] {
+            kit.declare(Vec::new(), vec![action("work", Some(limit), &[])], None);
+            let action = Arc::new(action("work", Some(limit), &[]));
+            let row = DeclaredRow::Action(ActionRow { version: 1, action });
+            assert_eq!(kit.writes, [Write::Declared(Box::new(row))]);
+        }
     }
 
     #[test]

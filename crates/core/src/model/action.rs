@@ -19,6 +19,13 @@ impl Action {
     pub fn function(policy: ActionPolicy) -> Self {
         Action { policy, description: None, inputs: Vec::new(), key: None, work: ActionWork::Function }
     }
+
+    /// Whether who calls one of the two would notice nothing if it were the other.
+    pub(crate) fn does_the_same(&self, other: &Action) -> bool {
+        let runners = (&self.policy.needs.runner, &other.policy.needs.runner);
+        (&self.inputs, &self.key, &self.work) == (&other.inputs, &other.key, &other.work)
+            && runners.0 == runners.1
+    }
 }
 
 /// What carries an action out.

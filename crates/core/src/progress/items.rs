@@ -67,8 +67,7 @@ impl Core {
     }
 
     fn has_keys(&self, node: NodeId) -> bool {
-        let definition = self.action_of(node).and_then(|action| self.catalog.definition(action));
-        definition.is_some_and(|action| action.key.is_some())
+        self.definition_for(node).is_some_and(|action| action.key.is_some())
     }
 
     /// Items in a row with the same key are one stretch, so that a loop costs no memory an item.

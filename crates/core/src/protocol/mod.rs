@@ -21,6 +21,6 @@ pub use size::{BATCH_BYTES, LARGEST_OUTPUT, LARGEST_PAYLOAD, LONGEST_ERROR, chec
 pub use snapshot::Snapshot;
 pub use worker::{Attempt, Failure, Heartbeat, Lease, Outcome, Renewal};
 pub use write::{
-    Body, DeclaredRow, GrantRow, Idempotency, ItemRow, JobBody, Life, LimitRow, NodeRow, Override, Pace,
-    RunBody, StepBody, StepKind, Stop, Tally, WorkerRow, Write,
+    ActionRow, Body, DeclaredRow, GrantRow, Idempotency, ItemRow, JobBody, Life, LimitRow, NodeRow, Override,
+    Pace, RunBody, StepBody, StepKind, Stop, Tally, WorkerRow, Write,
 };

@@ -305,8 +305,17 @@ pub enum Pace {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub enum DeclaredRow {
     Flow { version: u32, flow: Arc<Flow> },
-    Action(Arc<Action>),
+    Action(ActionRow),
     Limits(LimitsDocument),
+}
+
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct ActionRow {
+    /// One that was stored before there were versions has none.
+    #[serde(default)]
+    pub version: u32,
+    #[serde(flatten)]
+    pub action: Arc<Action>,
 }
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]

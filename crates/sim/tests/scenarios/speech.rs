@@ -7,7 +7,7 @@ use tidegate_core::Core;
 use tidegate_core::explain::Reason;
 use tidegate_core::ids::{NodeId, RunId, TaskId};
 use tidegate_core::model::Flow;
-use tidegate_core::protocol::{Body, DeclaredRow, LimitRow, NodeRow, StepKind, Stop, Write};
+use tidegate_core::protocol::{ActionRow, Body, DeclaredRow, LimitRow, NodeRow, StepKind, Stop, Write};
 use tidegate_core::state::State;
 use tidegate_core::time::Moment;
 
@@ -276,7 +276,9 @@ fn limit_set(row: &LimitRow, names: &Names) -> String {
 fn declared(row: &DeclaredRow) -> String {
     match row {
         DeclaredRow::Flow { version, flow } => format!("declared flow {}, version {version}", flow.name),
-        DeclaredRow::Action(action) => format!("declared action {}", action.policy.action),
+        DeclaredRow::Action(ActionRow { version, action }) => {
+            format!("declared action {}, version {version}", action.policy.action)
+        }
         DeclaredRow::Limits(_) => "declared limits".to_owned(),
     }
 }

@@ -4,6 +4,7 @@
 //! Nothing is checked here: a write about a row that is not there changes nothing, because a store decides nothing.
 
 use crate::contract::Entry;
+use crate::words::of_declared;
 use std::collections::BTreeMap;
 use tidegate_core::admission::LimitKey;
 use tidegate_core::ids::{Name, NodeId, TaskId};
@@ -212,9 +213,9 @@ impl Tables {
         }
     }
 
-    /// What was declared under the same name before goes; what is new stands last.
+    /// What was declared under the same name and version before goes; what is new stands last.
     fn declare(&mut self, row: &DeclaredRow) {
-        self.declared.retain(|known| !is_same_thing(known, row));
+        self.declared.retain(|known| of_declared(known) != of_declared(row));
         self.declared.push(row.clone());
     }
 }
@@ -226,17 +227,4 @@ fn end(life: &mut Life, state: State, error: Option<String>, at: Moment) {
     life.grant = None;
     life.ended = Some(at);
     life.error = error;
-}
-
-fn is_same_thing(a: &DeclaredRow, b: &DeclaredRow) -> bool {
-    match (a, b) {
-        (DeclaredRow::Flow { version, flow }, DeclaredRow::Flow { version: other, flow: second }) => {
-            version == other && flow.name == second.name
-        }
-        (DeclaredRow::Action(policy), DeclaredRow::Action(other)) => {
-            policy.policy.action == other.policy.action
-        }
-        (DeclaredRow::Limits(_), DeclaredRow::Limits(_)) => true,
-        (DeclaredRow::Flow { .. } | DeclaredRow::Action(_) | DeclaredRow::Limits(_), _) => false,
-    }
 }

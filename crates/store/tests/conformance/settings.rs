@@ -8,7 +8,9 @@ use tidegate_core::admission::{LimitKey, Quota, Rate, Skills, SlotCounts};
 use tidegate_core::model::{
     Action, ActionPolicy, LimitsDocument, QuotaPolicy, QuotaWindow, RatePolicy, Requirement, WhenExhausted,
 };
-use tidegate_core::protocol::{DeclaredRow, LimitRow, LimitValue, Override, Pace, WorkerRow, Write};
+use tidegate_core::protocol::{
+    ActionRow, DeclaredRow, LimitRow, LimitValue, Override, Pace, WorkerRow, Write,
+};
 use tidegate_core::time::{Moment, Span};
 
 fn rate_policy() -> RatePolicy {
@@ -92,10 +94,12 @@ pub fn workers_join_change_and_go<B: Backend>() {
 pub fn definitions_keep_their_order<B: Backend>() {
     let mut ledger = Ledger::<B>::open();
     let flow = |name, version| DeclaredRow::Flow { version, flow: Arc::new(flow(name, version)) };
-    let action = |name: &str, max_losses| {
+    let versioned = |name: &str, version, max_losses| {
         let policy = ActionPolicy { max_losses, ..ActionPolicy::silent(name.into()) };
-        DeclaredRow::Action(Arc::new(Action::function(policy)))
+        let action = Arc::new(Action::function(policy));
+        DeclaredRow::Action(ActionRow { version, action })
     };
+    let action = |name, max_losses| versioned(name, 1, max_losses);
     let limits = |runs| DeclaredRow::Limits(LimitsDocument { runs, ..LimitsDocument::default() });
     let declared = |row| Write::Declared(Box::new(row));
     let first = [flow("z", 1), limits(None), action("m", 1), flow("a", 2), flow("z", 3), action("b", 1)];
@@ -105,4 +109,9 @@ pub fn definitions_keep_their_order<B: Backend>() {
     ledger.write([action("m", 2), limits(Some(4))].map(declared));
     let second = [flow("z", 1), flow("a", 2), flow("z", 3), action("b", 1), action("m", 2), limits(Some(4))];
     assert_eq!(ledger.load().declared, second, "what is declared anew stands last");
+
+    let newer = versioned("m", 5, 2);
+    ledger.write([declared(newer.clone())]);
+    let third: Vec<DeclaredRow> = second.into_iter().chain([newer]).collect();
+    assert_eq!(ledger.load().declared, third, "an earlier version stays");
 }

@@ -206,7 +206,7 @@ fn of_life(life: &Life) -> Columns {
 fn of_declared(row: &DeclaredRow) -> Columns {
     let (kind, name, version) = match row {
         DeclaredRow::Flow { version, flow } => ("flow", flow.name.as_str(), *version),
-        DeclaredRow::Action(action) => ("action", action.policy.action.as_str(), 0),
+        DeclaredRow::Action(row) => ("action", row.action.policy.action.as_str(), row.version),
         DeclaredRow::Limits(_) => ("limits", "", 0),
     };
     vec![some(kind), some(name), some(version), Some(serde_json::to_string(row).unwrap())]
