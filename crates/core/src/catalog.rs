@@ -3,8 +3,8 @@
 use crate::admission::{Ask, Gauge, Level, LimitKey, Quota, Rate};
 use crate::ids::{Name, NodeId};
 use crate::model::{
-    Action, ActionPolicy, Each, Flow, LEASE, LimitsDocument, MatchRule, Origin, QuotaPolicy, RatePolicy,
-    Requirement, Rule, Runner,
+    Action, ActionPolicy, Each, EachLines, Flow, LEASE, LimitsDocument, MatchRule, Origin, QuotaPolicy,
+    RatePolicy, Requirement, Rule, Runner,
 };
 use crate::protocol::{LimitValue, Override};
 use crate::time::Span;
@@ -284,6 +284,7 @@ impl Catalog {
             concurrency: own.concurrency.or_else(|| rules.iter().find_map(|rule| rule.each.concurrency)),
             rate: own.rate.or_else(|| rules.iter().find_map(|rule| rule.each.rate)),
             quota: own.quota.or_else(|| rules.iter().find_map(|rule| rule.each.quota.clone())),
+            lines: EachLines::default(),
         }
     }
 
@@ -292,7 +293,7 @@ impl Catalog {
         let key = key.as_ref()?;
         let each = self.each(action);
         let set = LimitKey::ActionKey { action: action.clone(), key: key.clone() };
-        let declared = each != Each::default() && self.action(action).keyed;
+        let declared = !each.is_silent() && self.action(action).keyed;
         let counts = declared || self.settings.contains_key(&set);
         counts.then(|| key.clone())
     }
@@ -312,34 +313,31 @@ impl Catalog {
         asked.min().unwrap_or(LEASE)
     }
 
-    /// Where the declared value of a limit stands in the files, if it does.
+    /// Where the declared value of a limit stands in the files, if it does. Of one that belongs to a single run or step,
+    /// [`Core::origin`](crate::core::Core::origin) knows it.
     pub fn origin(&self, key: &LimitKey) -> Origin {
-        // Whoever is silent about a part did not declare it.
-        let of_rules = |of: &Name, says: fn(&Each) -> bool| {
-            let mut rules = self.limits.actions.iter().filter(|rule| says(&rule.total) || says(&rule.each));
-            rules.find(|rule| rule.pattern == *of).map(|rule| rule.origin.clone())
+        let of_rules = |of: &Name, part: Part| {
+            let rule = self.limits.actions.iter().find(|rule| rule.pattern == *of)?;
+            part(&rule.total).or_else(|| part(&rule.each)).map(|line| rule.origin.on(line))
         };
-        let of_action = |action: &Name, says: fn(&Each) -> bool| {
+        let of_action = |action: &Name, part: Part| {
             let own = self.definition(action).map(|action| &action.policy);
-            let own = own.filter(|policy| says(&policy.each)).map(|policy| policy.origin.clone());
-            let rules = self.limits.actions.iter().filter(|rule| says(&rule.each));
-            let rules = rules.filter(|rule| rule.matches(action.as_str()));
-            own.or_else(|| rules.max_by_key(|rule| rule.specificity()).map(|rule| rule.origin.clone()))
+            let own = own.and_then(|policy| Some(policy.origin.on(part(&policy.each)?)));
+            let rules = self.limits.actions.iter().filter(|rule| rule.matches(action.as_str()));
+            let rules =
+                rules.filter_map(|rule| Some((rule.specificity(), rule.origin.on(part(&rule.each)?))));
+            own.or_else(|| rules.max_by_key(|(specificity, _)| *specificity).map(|(_, origin)| origin))
         };
-        let of_pace = |of: &Name, says| of_rules(of, says).or_else(|| of_action(of, says));
+        let of_pace = |of: &Name, part| of_rules(of, part).or_else(|| of_action(of, part));
         match key {
             LimitKey::Runs => Some(self.limits.runs_origin.clone()),
             LimitKey::Tag { tag, value } => self.declared_tag(tag, value).map(|(_, origin)| origin.clone()),
-            LimitKey::Flow { flow, .. } => {
-                self.newest(flow.as_str()).map(|(_, plan)| flow_origin(&plan.flow))
-            }
-            LimitKey::ActionKey { action, .. } | LimitKey::Action(action) => {
-                of_action(action, |each| each.concurrency.is_some())
-            }
-            LimitKey::Total(pattern) => of_rules(pattern, |total| total.concurrency.is_some()),
+            LimitKey::Flow { flow, .. } => self.newest(flow.as_str()).map(|(_, plan)| plan.flow.origin()),
+            LimitKey::ActionKey { action, .. } | LimitKey::Action(action) => of_action(action, concurrency),
+            LimitKey::Total(pattern) => of_rules(pattern, concurrency),
             LimitKey::Pool(name) => self.pool(name).map(|pool| pool.origin.clone()),
-            LimitKey::Quota { of, .. } => of_pace(of, |each| each.quota.is_some()),
-            LimitKey::Rate { of, .. } => of_pace(of, |each| each.rate.is_some()),
+            LimitKey::Quota { of, .. } => of_pace(of, |each| each.quota.as_ref().map(|_| each.lines.quota)),
+            LimitKey::Rate { of, .. } => of_pace(of, |each| each.rate.map(|_| each.lines.rate)),
             LimitKey::Steps(_) | LimitKey::Window(_) | LimitKey::Slot(_) => None,
         }
         .unwrap_or_default()
@@ -350,6 +348,10 @@ fn newest_of(versions: &BTreeMap<u32, Arc<Action>>) -> Option<&Arc<Action>> {
     versions.last_key_value().map(|(_, action)| action)
 }
 
-pub(crate) fn flow_origin(flow: &Flow) -> Origin {
-    Origin { file: Some(flow.file.clone()), line: flow.line }
+/// Whether bounds say something of a kind, and on which line if that is known. Whoever is silent about a part did not
+/// declare it.
+type Part = fn(&Each) -> Option<Option<u32>>;
+
+fn concurrency(each: &Each) -> Option<Option<u32>> {
+    each.concurrency.map(|_| each.lines.concurrency)
 }

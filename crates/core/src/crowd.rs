@@ -91,7 +91,8 @@ impl Catalog {
         };
         // A closed limit lets its waiters wait: it may be opened again. What is too small never fits.
         if u64::from(units) > capacity && capacity > 0 {
-            return Some(Hurdle::Never(Refusal::TooWide { limit: key.to_string(), units, capacity }));
+            let (limit, declared) = (key.to_string(), self.origin(key));
+            return Some(Hurdle::Never(Refusal::TooWide { limit, units, capacity, declared }));
         }
         (when_exhausted == WhenExhausted::Reject).then(|| Hurdle::Pace(key.clone()))
     }
@@ -133,10 +134,12 @@ impl Core {
     pub(crate) fn refusal_at(&self, entrance: &Entrance, now: Moment) -> Option<Refusal> {
         entrance.hurdles.iter().find_map(|hurdle| match hurdle {
             Hurdle::Never(refusal) => Some(refusal.clone()),
-            Hurdle::Pace(key) => {
-                self.is_exhausted(key, now).then(|| Refusal::Busy { limit: key.to_string() })
-            }
+            Hurdle::Pace(key) => self.is_exhausted(key, now).then(|| self.busy_at(key)),
         })
+    }
+
+    fn busy_at(&self, key: &LimitKey) -> Refusal {
+        Refusal::Busy { limit: key.to_string(), declared: self.catalog.origin(key) }
     }
 
     /// The same for a step, as a sentence.
@@ -180,7 +183,7 @@ impl Core {
         }
         Ok(match when_busy {
             WhenBusy::Queue => Crowd::Nobody,
-            WhenBusy::Reject => return Err(Refusal::Busy { limit: own.to_string() }),
+            WhenBusy::Reject => return Err(self.busy_at(&own)),
             WhenBusy::Replace => {
                 let mut waiting: Vec<Rank> = self.waiting_roots(limit).collect();
                 waiting.sort_unstable();

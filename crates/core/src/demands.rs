@@ -1,7 +1,7 @@
 //! What runs of a flow will ask for, before there is any: from the same code that asks. Reads only.
 
 use crate::admission::{Ask, Gauge, LimitKey};
-use crate::catalog::{Source, flow_origin};
+use crate::catalog::Source;
 use crate::core::Core;
 use crate::ids::{Name, NodeId};
 use crate::model::{Origin, QuotaPolicy, RatePolicy, Requirement};
@@ -41,12 +41,12 @@ impl Core {
     pub fn demands_of_step(&self, flow: &Name, step: usize) -> Vec<Demand> {
         let Some((_, plan)) = self.catalog.newest(flow.as_str()) else { return Vec::new() };
         let Some(model) = plan.flow.steps.get(step) else { return Vec::new() };
-        let declared = Origin { line: model.line, ..flow_origin(&plan.flow) };
         let of_run = plan.flow.parallel_steps.map(|parallel| Source::Step { run: NOBODY, parallel });
-        let mut demands: Vec<Demand> =
-            of_run.map(|source| self.resolved(&source, Some(flow_origin(&plan.flow)))).unwrap_or_default();
+        let mut demands: Vec<Demand> = of_run
+            .map(|source| self.resolved(&source, Some(plan.flow.parallel_origin())))
+            .unwrap_or_default();
         let source = Source::Attempt(self.attempt_source(model, NOBODY, &Some(Name::new(""))));
-        demands.extend(self.resolved(&source, Some(declared)));
+        demands.extend(self.resolved(&source, Some(plan.flow.window_origin(model))));
         demands
     }
 
@@ -80,7 +80,8 @@ mod tests {
     use super::*;
     use crate::explain::describe;
     use crate::model::{
-        Action, ActionPolicy, Each, LimitsDocument, Loop, MatchRule, OnFailure, Pool, Step, Template,
+        Action, ActionPolicy, Each, EachLines, LimitsDocument, Loop, MatchRule, OnFailure, Pool, Step,
+        Template,
     };
     use crate::model::{TagLimit, Work};
     use crate::protocol::{Command, Declare};
@@ -113,14 +114,17 @@ mod tests {
         policy.pools = vec![("web".into(), 2)];
         policy.origin = origin(20);
         let work = Work::Action { action: "mail.send".into(), inputs: Template("{}".into()) };
-        let each = Loop { items: Template("[]".into()), window: Some(3), on_failure: OnFailure::STOP };
+        let (items, on_failure) = (Template("[]".into()), OnFailure::STOP);
+        let each = Loop { items, window: Some(3), on_failure, window_line: Some(12) };
         let step = Step { each: Some(each), pools: vec![("web".into(), 1)], line: 7, ..doing("send", work) };
         let mut flow = flow("mails", vec![step]);
         (flow.parallel_steps, flow.concurrency, flow.line) = (Some(2), Some(5), 4);
+        flow.parallel_line = Some(5);
+        let lines = EachLines { concurrency: Some(33), ..EachLines::default() };
         let rule = MatchRule {
             pattern: "mail.*".into(),
             each: Each { concurrency: Some(20), ..Each::default() },
-            total: Each { concurrency: Some(60), ..Each::default() },
+            total: Each { concurrency: Some(60), lines, ..Each::default() },
             origin: origin(30),
         };
         let limits = LimitsDocument {
@@ -147,10 +151,10 @@ mod tests {
         assert_eq!(told(&run), expected);
         let step = core.demands_of_step(&"mails".into(), 0);
         let expected = [
-            "steps of the run: 1 of 2 at 4",
-            "window of the loop: 1 of 3 at 7",
+            "steps of the run: 1 of 2 at 5",
+            "window of the loop: 1 of 3 at 12",
             "action mail.send for : 1 of 20 at 30",
-            "total of mail.*: 1 of 60 at 30",
+            "total of mail.*: 1 of 60 at 33",
             "pool web: 3 of 9 at 32",
             "workers: 1 of default at 0",
         ];

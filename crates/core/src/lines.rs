@@ -2,7 +2,7 @@
 
 use crate::core::Core;
 use crate::ids::{Name, NodeId};
-use crate::model::WhenFull;
+use crate::model::{Origin, WhenFull};
 use crate::protocol::Refusal;
 use crate::state::State;
 use crate::time::{Moment, Span};
@@ -22,13 +22,15 @@ pub(crate) struct ActionLine {
 pub(crate) struct FullLine {
     action: Name,
     max_length: u32,
+    declared: Origin,
     /// Who has waited longest may be dropped from it.
     pub drops_oldest: bool,
 }
 
 impl FullLine {
     pub fn refusal(&self) -> Refusal {
-        Refusal::LineFull { action: self.action.clone(), max_length: self.max_length }
+        let FullLine { action, max_length, declared, .. } = self;
+        Refusal::LineFull { action: action.clone(), max_length: *max_length, declared: declared.clone() }
     }
 }
 
@@ -57,11 +59,13 @@ impl Durations {
 impl Core {
     /// The line of an action, if it is full.
     pub(crate) fn full_line(&self, action: &Name) -> Option<FullLine> {
-        let line = self.catalog.action(action).line;
+        let policy = self.catalog.action(action);
+        let line = policy.line;
         let length = self.lines.get(action).map_or(0, |line| line.unstarted.len());
         (length >= line.max_length as usize).then(|| FullLine {
             action: action.clone(),
             max_length: line.max_length,
+            declared: policy.origin.clone(),
             drops_oldest: line.when_full == WhenFull::DropOldest && length > 0,
         })
     }

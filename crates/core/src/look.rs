@@ -159,7 +159,7 @@ mod tests {
         use crate::model::Work;
         let nothing = || Template("null".into());
         let process = || Work::Order(nothing());
-        let each = Loop { items: nothing(), window: Some(1), on_failure: OnFailure::STOP };
+        let each = Loop { items: nothing(), window: Some(1), on_failure: OnFailure::STOP, window_line: None };
         let outer = flow(
             "outer",
             vec![

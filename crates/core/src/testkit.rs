@@ -219,6 +219,7 @@ pub(crate) fn flow(name: &str, steps: Vec<Step>) -> Flow {
         outputs: None,
         file: "flows.yaml".into(),
         line: 1,
+        parallel_line: None,
     }
 }
 
@@ -249,5 +250,5 @@ pub(crate) fn doing(name: &str, work: Work) -> Step {
 }
 
 pub(crate) fn looping(name: &str, window: Option<u32>, on_failure: OnFailure) -> Step {
-    Step { each: Some(Loop { items: template(), window, on_failure }), ..step(name) }
+    Step { each: Some(Loop { items: template(), window, on_failure, window_line: None }), ..step(name) }
 }

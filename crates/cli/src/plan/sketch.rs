@@ -76,8 +76,7 @@ impl<'a> Sketch<'a> {
         let steps: Vec<_> = order.iter().map(|&at| step(flow, at, outer, around)).collect();
         outer.pop();
         let (longest, time) = super::time::through(flow, &order, &steps);
-        let origin = Origin { file: Some(flow.file.clone()), line: flow.line };
-        let place = place(&origin).unwrap_or_default();
+        let place = flow.origin().to_string();
         let limits = around.core.demands_of_step(&flow.name, 0).into_iter().filter(is_shared).collect();
         Sketch { flow, place, limits, is_vague: false, steps, longest, time }
     }
@@ -85,7 +84,7 @@ impl<'a> Sketch<'a> {
 
 /// `tidegate.yaml:4`, if it stands in a file.
 pub fn place(origin: &Origin) -> Option<String> {
-    origin.file.as_ref().map(|file| format!("{file}:{}", origin.line))
+    origin.file.is_some().then(|| origin.to_string())
 }
 
 /// The steps, each behind those it waits for, and otherwise as they stand in the file.

@@ -105,7 +105,7 @@ fn check_flow(flow: &Flow) -> Result<(), Refusal> {
 
 /// What would never let anything start. Again the language never says so.
 fn check_policy(policy: &ActionPolicy) -> Result<(), Refusal> {
-    let Each { concurrency, rate, quota } = &policy.each;
+    let Each { concurrency, rate, quota, .. } = &policy.each;
     let what = if *concurrency == Some(0) {
         "a concurrency of 0 lets nothing start"
     } else if rate.as_ref().is_some_and(|rate| rate.limit == 0 || rate.per <= Span::ZERO) {

@@ -287,7 +287,7 @@ impl Idempotency {
 #[cfg(test)]
 mod tests {
     use crate::ids::TaskId;
-    use crate::model::{Action, ActionPolicy, Each, RatePolicy, WhenBusy, WhenExhausted};
+    use crate::model::{Action, ActionPolicy, Each, Origin, RatePolicy, WhenBusy, WhenExhausted};
     use crate::protocol::{Answer, Command, LARGEST_PAYLOAD, Payload, Refusal, Submission, Submit};
     use crate::state::State;
     use crate::testkit::{Kit, action, flow, job, limits, run, step};
@@ -314,9 +314,20 @@ mod tests {
         let cases = [
             (run("nothing"), Refusal::UnknownFlow("nothing".into())),
             (job("lost"), Refusal::UnknownPool("nowhere".into())),
-            (job("wide"), Refusal::TooWide { limit: "pool:db".to_owned(), units: 3, capacity: 2 }),
-            (job("other"), Refusal::Busy { limit: "action:other".to_owned() }),
-            (job("keyed"), Refusal::LineFull { action: "keyed".into(), max_length: 0 }),
+            (
+                job("wide"),
+                Refusal::TooWide {
+                    limit: "pool:db".to_owned(),
+                    units: 3,
+                    capacity: 2,
+                    declared: Origin::default(),
+                },
+            ),
+            (job("other"), Refusal::Busy { limit: "action:other".to_owned(), declared: Origin::default() }),
+            (
+                job("keyed"),
+                Refusal::LineFull { action: "keyed".into(), max_length: 0, declared: Origin::default() },
+            ),
             (large(), Refusal::TooLarge { size: LARGEST_PAYLOAD + 1, most: LARGEST_PAYLOAD }),
         ];
         for (what, refusal) in cases {
@@ -392,7 +403,7 @@ mod tests {
         let later = Submit { due, ..kit.submit(run("one")) };
         let later = kit.accepted(later);
         kit.advance(Span::seconds(1));
-        let busy = "flow:one is busy and says reject".to_owned();
+        let busy = "flow:one is busy and says reject (flows.yaml:1)".to_owned();
         assert_eq!(kit.ended(later), Some((State::Refused, Some(busy))));
     }
 

@@ -332,11 +332,26 @@ impl Core {
             above: 0,
             // Nobody gives back what it took from a rate or quota.
             holders: if limit.is_pace() { Vec::new() } else { self.holders(demand.limit, now) },
-            origin: self.catalog.origin(&limit.key),
+            origin: self.origin(&limit.key),
             declared: self.declared_capacity(&limit.key),
             set: self.catalog.settings.get(&limit.key).and_then(|setting| setting.set.clone()),
             waited: Span::ZERO,
         }
+    }
+
+    /// Where the declared value of a limit stands in the files, if it does.
+    pub(crate) fn origin(&self, key: &LimitKey) -> Origin {
+        match key {
+            LimitKey::Steps(run) => self.run(*run).map(|run| run.plan.flow.parallel_origin()),
+            LimitKey::Window(step) => self.window_origin(*step),
+            _ => Some(self.catalog.origin(key)),
+        }
+        .unwrap_or_default()
+    }
+
+    fn window_origin(&self, step: NodeId) -> Option<Origin> {
+        let run = self.run(self.step(step)?.run)?;
+        Some(run.plan.flow.window_origin(self.step_model(step)?))
     }
 
     fn declared_capacity(&self, key: &LimitKey) -> Option<u64> {

@@ -193,7 +193,7 @@ fn held(holder: &Holder, now: Moment) -> String {
 
 /// Where the value in force comes from.
 fn origin(blocker: &Blocker, now: Moment) -> Option<String> {
-    let place = blocker.origin.file.as_ref().map(|file| format!("{file}:{}", blocker.origin.line));
+    let place = blocker.origin.file.is_some().then(|| blocker.origin.to_string());
     let Some(set) = &blocker.set else { return place.map(|place| format!("declared at {place}")) };
     let value = match &set.value {
         LimitValue::Units(units) => units.to_string(),

@@ -6,7 +6,7 @@ use crate::admission::LimitKey;
 use crate::ids::{NodeId, TaskId};
 use crate::model::{
     Each, LimitsDocument, MatchRule, OnFailure, Origin, QuotaPolicy, QuotaWindow, RatePolicy, Requirement,
-    TagLimit, WhenExhausted, Work,
+    Step, TagLimit, WhenExhausted, Work,
 };
 use crate::protocol::{Command, Evaluation, LimitValue, Outcome, Pausable, Payload, SetLimit, Submit};
 use crate::testkit::{Kit, action, doing, flow, limits, looping, pool, rendered, run, step, template};
@@ -61,7 +61,7 @@ fn limits_say_where_they_were_written_down() {
     let when_busy = WhenExhausted::Wait;
     let rate = RatePolicy { limit: 1, per: Span::minutes(1), burst: 1, when_busy };
     let quota = QuotaPolicy { limit: 1, window: QuotaWindow::Day, zone: "UTC".into(), when_busy };
-    let bounds = Each { concurrency: Some(1), rate: Some(rate), quota: Some(quota) };
+    let bounds = Each { concurrency: Some(1), rate: Some(rate), quota: Some(quota), ..Each::default() };
     let rule = |pattern: &str, each: &Each, total: &Each, line| MatchRule {
         pattern: pattern.into(),
         each: each.clone(),
@@ -89,7 +89,6 @@ fn limits_say_where_they_were_written_down() {
         (LimitKey::Quota { of: work, key }, 4),
         (LimitKey::Action("other".into()), 4),
         (LimitKey::Flow { flow: "one".into(), key: None }, 1),
-        (LimitKey::Steps(NodeId(1)), 0),
         (LimitKey::Slot(Requirement::process()), 0),
         (pool("nowhere"), 0),
     ];
@@ -102,6 +101,22 @@ fn limits_say_where_they_were_written_down() {
     for part in ["action work ", "total of w*", "quota of work", "rate of w*", "workers"] {
         assert!(said.contains(part), "{part} in {said}");
     }
+}
+
+#[test]
+fn limits_of_one_run_or_loop_say_where_they_were_written_down() {
+    let mut kit = Kit::new(9);
+    let each = Step { line: 5, ..looping("each", Some(1), OnFailure::STOP) };
+    let mut narrow = flow("narrow", vec![each, step("b")]);
+    (narrow.parallel_steps, narrow.parallel_line) = (Some(1), Some(3));
+    kit.declare(vec![narrow], Vec::new(), None);
+    let run = kit.run("narrow");
+    let each = kit.answer_loop(run, 0, 2);
+    kit.answer_step(run, 1, Evaluation::Order(rendered(None)));
+    let second = kit.core.explain(TaskId::item(each, 1), kit.now).expect("it is open");
+    assert!(render(&second).contains("declared at flows.yaml:5"), "{}", render(&second));
+    let other = says(&kit, run.step(1));
+    assert!(other.contains("declared at flows.yaml:3"), "{other}");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Flows and their steps.
 
-use super::{Requirement, WhenBusy};
+use super::{Origin, Requirement, WhenBusy};
 use crate::ids::Name;
 use crate::time::Span;
 use serde::{Deserialize, Serialize};
@@ -34,6 +34,27 @@ pub struct Flow {
     pub file: Name,
     /// The line on which `concurrency` or, without it, the flow stands.
     pub line: u32,
+    /// The line on which `parallel_steps` stands.
+    #[serde(default)]
+    pub parallel_line: Option<u32>,
+}
+
+impl Flow {
+    /// Where the bound on its runs stands.
+    pub fn origin(&self) -> Origin {
+        Origin { file: Some(self.file.clone()), line: self.line }
+    }
+
+    /// Where the bound on the steps of a run stands.
+    pub fn parallel_origin(&self) -> Origin {
+        self.origin().on(self.parallel_line)
+    }
+
+    /// Where the window of a loop stands.
+    pub fn window_origin(&self, step: &Step) -> Origin {
+        let window = step.each.as_ref().and_then(|each| each.window_line);
+        self.origin().on(window.or(Some(step.line)))
+    }
 }
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -138,6 +159,9 @@ pub struct Loop {
     /// Items in flight at once; `None` leaves that to pools and workers.
     pub window: Option<u32>,
     pub on_failure: OnFailure,
+    /// The line on which the window stands.
+    #[serde(default)]
+    pub window_line: Option<u32>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]

@@ -16,8 +16,8 @@ pub use order::{
     Surroundings, Text,
 };
 pub use policy::{
-    ActionPolicy, Each, LimitsDocument, Line, MatchRule, Origin, Pool, QuotaPolicy, QuotaWindow, RatePolicy,
-    TagLimit, Total, WhenBusy, WhenExhausted, WhenFull,
+    ActionPolicy, Each, EachLines, LimitsDocument, Line, MatchRule, Origin, Pool, QuotaPolicy, QuotaWindow,
+    RatePolicy, TagLimit, Total, WhenBusy, WhenExhausted, WhenFull,
 };
 
 use crate::ids::Name;

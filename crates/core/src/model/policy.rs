@@ -4,6 +4,7 @@ use super::{Requirement, Retry};
 use crate::ids::Name;
 use crate::time::Span;
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
 /// What a newcomer does when its action's (or flow's) own limit refuses it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -94,6 +95,23 @@ pub struct Origin {
     pub line: u32,
 }
 
+impl Origin {
+    /// The same file on that line, if it is known.
+    pub fn on(&self, line: Option<u32>) -> Origin {
+        Origin { file: self.file.clone(), line: line.unwrap_or(self.line) }
+    }
+}
+
+/// Nothing, unless it was written down in a file.
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.file {
+            Some(file) => write!(f, "{file}:{}", self.line),
+            None => Ok(()),
+        }
+    }
+}
+
 /// What an action says about itself. `key` was rendered into the task before it was submitted.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct ActionPolicy {
@@ -139,6 +157,22 @@ pub struct Each {
     pub concurrency: Option<u32>,
     pub rate: Option<RatePolicy>,
     pub quota: Option<QuotaPolicy>,
+    #[serde(default)]
+    pub lines: EachLines,
+}
+
+impl Each {
+    pub fn is_silent(&self) -> bool {
+        self.concurrency.is_none() && self.rate.is_none() && self.quota.is_none()
+    }
+}
+
+/// On which line of its file each part stands, if it stands in one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct EachLines {
+    pub concurrency: Option<u32>,
+    pub rate: Option<u32>,
+    pub quota: Option<u32>,
 }
 
 /// Bounds on all matching actions together; they always add.

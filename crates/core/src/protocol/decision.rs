@@ -3,8 +3,10 @@
 use super::size::Readable;
 use super::{Lease, Payload, Question, Renewal, Write};
 use crate::ids::{Name, NodeId};
+use crate::model::Origin;
 use crate::time::{Moment, Span};
 use serde::{Deserialize, Serialize};
+use std::fmt;
 use thiserror::Error;
 
 /// What a caller is told, once the writes that came with it are durable.
@@ -31,12 +33,12 @@ pub enum Refusal {
     NotInLine { index: u32 },
     #[error("there is no pool `{0}`")]
     UnknownPool(Name),
-    #[error("{limit} can grant {capacity} at most, {units} are asked for")]
-    TooWide { limit: String, units: u32, capacity: u64 },
-    #[error("the line of `{action}` is full: {max_length} wait already")]
-    LineFull { action: Name, max_length: u32 },
-    #[error("{limit} is busy and says reject")]
-    Busy { limit: String },
+    #[error("{limit} can grant {capacity} at most, {units} are asked for{}", Place(declared))]
+    TooWide { limit: String, units: u32, capacity: u64, declared: Origin },
+    #[error("the line of `{action}` is full: {max_length} wait already{}", Place(declared))]
+    LineFull { action: Name, max_length: u32, declared: Origin },
+    #[error("{limit} is busy and says reject{}", Place(declared))]
+    Busy { limit: String, declared: Origin },
     #[error("idempotency key `{0}` was used for something else")]
     KeyConflict(Name),
     /// The lease is not, or no longer, the live one: nothing was changed.
@@ -60,6 +62,18 @@ pub enum Refusal {
     BadAction { action: Name, what: String },
     #[error("it is too large, it has {} and {} are allowed", Readable(*size), Readable(*most))]
     TooLarge { size: usize, most: usize },
+}
+
+/// Where it was declared, behind a sentence about a limit.
+struct Place<'a>(&'a Origin);
+
+impl fmt::Display for Place<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0.file {
+            Some(_) => write!(f, " ({})", self.0),
+            None => Ok(()),
+        }
+    }
 }
 
 /// What the shell does after the commit.

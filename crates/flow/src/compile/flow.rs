@@ -45,6 +45,7 @@ pub(super) fn compile(
         steps,
         file: Name::new(&cx.source().name),
         line: cx.line(concurrency.unwrap_or(head).key_span),
+        parallel_line: fields.get("parallel_steps").map(|entry| cx.line(entry.key_span)),
     })
 }
 

@@ -30,7 +30,8 @@ pub(super) fn compile(
     let window = cx.count_of(fields, "concurrency");
     let on_failure = fields.get("on_failure").and_then(|entry| on_failure(cx, entry));
     let items = list(cx, items?, names)?;
-    Some(Loop { items, window, on_failure: on_failure.unwrap_or(OnFailure::STOP) })
+    let window_line = fields.get("concurrency").map(|entry| cx.line(entry.key_span));
+    Some(Loop { items, window, on_failure: on_failure.unwrap_or(OnFailure::STOP), window_line })
 }
 
 /// One expression that gives a list, or the list itself.

@@ -6,7 +6,7 @@ use crate::grammar::{self, QUOTA_WINDOWS, WHEN_BUSY, WHEN_EXHAUSTED, WHEN_FULL};
 use crate::problem::{Problem, quoted};
 use crate::yaml::{Entry, Node, Value};
 use tidegate_core::ids::Name;
-use tidegate_core::model::{Each, Line, QuotaPolicy, RatePolicy, WhenBusy, WhenExhausted};
+use tidegate_core::model::{Each, EachLines, Line, QuotaPolicy, RatePolicy, WhenBusy, WhenExhausted};
 use tidegate_core::time::Span;
 
 pub(super) fn when_busy(cx: &mut Context<'_>, fields: &Fields<'_>) -> WhenBusy {
@@ -15,7 +15,11 @@ pub(super) fn when_busy(cx: &mut Context<'_>, fields: &Fields<'_>) -> WhenBusy {
 
 /// `concurrency`, `rate` and `quota`, wherever they stand.
 pub(super) fn each(cx: &mut Context<'_>, fields: &Fields<'_>) -> Each {
+    let line = |cx: &Context<'_>, field| fields.get(field).map(|entry| cx.line(entry.key_span));
+    let lines =
+        EachLines { concurrency: line(cx, "concurrency"), rate: line(cx, "rate"), quota: line(cx, "quota") };
     Each {
+        lines,
         concurrency: cx.count_of(fields, "concurrency"),
         rate: fields.get("rate").and_then(|entry| rate(cx, entry)),
         quota: fields.get("quota").and_then(|entry| quota(cx, entry)),

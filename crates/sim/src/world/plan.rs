@@ -279,7 +279,12 @@ fn action(kind: &JobKind) -> Action {
     let needs = Requirement { queue: kind.queue.into(), runner, labels: Vec::new() };
     let policy = ActionPolicy {
         action: kind.action.clone(),
-        each: Each { concurrency: kind.concurrency, rate: kind.rate, quota: kind.quota.clone() },
+        each: Each {
+            concurrency: kind.concurrency,
+            rate: kind.rate,
+            quota: kind.quota.clone(),
+            ..Each::default()
+        },
         keyed: kind.keyed,
         when_busy: kind.when_busy,
         line: kind.line,

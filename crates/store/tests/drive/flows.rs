@@ -67,7 +67,7 @@ fn limits(runs: u32) -> LimitsDocument {
 }
 
 pub fn flows() -> Vec<Flow> {
-    let each = |window, on_failure| Some(Loop { items: template(), window, on_failure });
+    let each = |window, on_failure| Some(Loop { items: template(), window, on_failure, window_line: None });
     let run = || Work::Order(template());
     let inner = Work::Flow { flow: "plain".into(), inputs: template() };
     let looped =

@@ -46,6 +46,7 @@ fn flow(name: &str, steps: Vec<Step>) -> Flow {
         steps,
         outputs: None,
         file: "plan".into(),
+        parallel_line: None,
         line: 1,
     }
 }
@@ -63,7 +64,7 @@ fn looped(random: &mut Random, name: &str, after: &[u32], on_failure: OnFailure)
     let items = *random.pick(&[0u64, 1, 2, 5, 9, 14]);
     let window = Some(random.between(1, 4) as u32);
     Step {
-        each: Some(Loop { items: text(&items.to_string()), window, on_failure }),
+        each: Some(Loop { items: text(&items.to_string()), window, on_failure, window_line: None }),
         retry: Some(TWICE),
         ..step(name, after)
     }
