@@ -49,9 +49,10 @@ pub enum Command {
     Schema,
     /// Explain what a run, a step or an item waits for; without an id, list all that waits.
     Why(Why),
-    /// Delete what ended long ago.
+    /// Delete what ended long ago, before it goes by itself.
     ///
-    /// A run goes with its steps and items. What was submitted under a key stays for a day after its end. The file does
+    /// Whoever works on a store deletes what succeeded after 30 days and everything else after 90, unless a program says
+    /// otherwise. A run goes with its steps and items. What was submitted under a key stays for a day after its end. The file does
     /// not become smaller; the room is used again.
     Prune(Prune),
     /// Copy the store into a file, also while a run is under way.
@@ -282,8 +283,12 @@ pub struct Why {
 #[derive(Args, Debug)]
 pub struct Prune {
     /// How long ago it must have ended: `30d`, `12h`, `90m`.
-    #[arg(long, value_name = "SPAN", value_parser = span)]
-    pub older_than: Span,
+    #[arg(long, value_name = "SPAN", value_parser = span, required_unless_present = "failures_older_than")]
+    pub older_than: Option<Span>,
+    /// The same for what did not succeed, if it differs: what failed, was cancelled, timed out or never started.
+    /// `forever` deletes none of it. Without --older-than nothing else is deleted.
+    #[arg(long, value_name = "SPAN", value_parser = span_or_forever)]
+    pub failures_older_than: Option<Span>,
     /// Delete nothing, and say how much would go.
     #[arg(long)]
     pub dry_run: bool,
@@ -321,6 +326,10 @@ pub struct Backup {
 
 fn span(text: &str) -> Result<Span, String> {
     tidegate_flow::parse_duration(text).ok_or_else(|| "write it as 30d, 12h or 90m".to_owned())
+}
+
+fn span_or_forever(text: &str) -> Result<Span, String> {
+    if text == "forever" { Ok(Span::MAX) } else { span(text) }
 }
 
 fn pair(text: &str) -> Result<(String, String), String> {

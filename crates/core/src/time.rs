@@ -29,6 +29,7 @@ impl Moment {
 
 impl Span {
     pub const ZERO: Span = Span(0);
+    pub const MAX: Span = Span(u64::MAX);
 
     pub const fn micros(n: u64) -> Span {
         Span(n)
@@ -44,6 +45,9 @@ impl Span {
     }
     pub const fn hours(n: u64) -> Span {
         Span::minutes(n * 60)
+    }
+    pub const fn days(n: u64) -> Span {
+        Span::hours(n * 24)
     }
 
     pub fn times(self, n: u64) -> Span {

@@ -17,7 +17,7 @@ pub use cluster::Listener;
 pub use reader::Reader;
 pub use server::{Input, MakeCore, Output, Server};
 pub use shell::{
-    Definition, Deliver, Delivery, Engine, EngineError, Evaluate, Prepared, Retention, Settings, in_one_form,
+    Definition, Deliver, Delivery, Engine, EngineError, Evaluate, Prepared, Settings, in_one_form,
 };
 pub use tidegate_wire as wire;
 pub use writer::{GivenUp, Released, Ticket, Writer};

@@ -7,13 +7,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use support::{NoTemplates, attempt, engine, join, node_of, submit, succeeded, worker};
 use tidegate_core::Asked;
-use tidegate_core::ids::{Name, RunId, TaskId};
+use tidegate_core::ids::{Name, RunId};
 use tidegate_core::protocol::{
     Answer, Body, Command, Evaluation, Payload, Refusal, Submission, Submit, Write,
 };
 use tidegate_core::state::State;
-use tidegate_core::time::{Moment, Span};
-use tidegate_engine::{Definition, Delivery, Engine, Evaluate, Prepared, Retention, Settings};
+use tidegate_engine::{Definition, Delivery, Engine, Evaluate, Prepared, Settings};
 use tidegate_store::{MemoryStore, Reads, StoreError};
 
 fn alone(store: &MemoryStore) -> Engine {
@@ -195,25 +194,4 @@ async fn a_letter_whose_key_means_something_else_is_refused_and_says_so() {
         assert_eq!(row.life.error.as_deref(), Some("idempotency key `once` was used for something else"));
         return;
     }
-}
-
-#[tokio::test]
-async fn what_ended_long_ago_is_deleted() {
-    let mut store = MemoryStore::new();
-    let first = alone(&store);
-    let mut deliveries = first.attach(worker(), 1);
-    first.insist(join(1)).await.unwrap();
-    let node = node_of(&first.send(Command::Submit(submit(1))).await.unwrap());
-    first.report(vec![succeeded(attempt(&mut deliveries).await)]);
-    first.result(RunId(1)).await.unwrap();
-    first.shut_down().await;
-    assert!(store.ended(TaskId::node(node)).unwrap().is_some());
-
-    store.set_clock(Moment(0) + Span::hours(2));
-    let settings =
-        Settings { retention: Retention::For(Span::hours(1)), ..Settings::new(Name::new("engine")) };
-    let second = engine(settings, &store);
-    // It is asked for over and over, because nobody is told when it is gone.
-    while !matches!(second.result(RunId(1)).await, Ok(None)) {}
-    assert!(store.ended(TaskId::node(node)).unwrap().is_none());
 }

@@ -11,7 +11,7 @@ use tidegate_core::ids::{Name, NodeId, RunId, TaskId};
 use tidegate_core::protocol::{Answer, Command, Evaluation, Payload, Snapshot, Submission, Submit};
 use tidegate_core::time::{Moment, Span};
 use tidegate_engine::{Definition, Engine, EngineError, Evaluate, Input, Output, Prepared, Server, Settings};
-use tidegate_store::{Commit, Loaded, Reads, Store, StoreError, Term};
+use tidegate_store::{Before, Commit, Loaded, Reads, Store, StoreError, Term};
 
 fn submit(id: u128) -> Command {
     let what = Submission::Job { action: Name::new("mail"), key: None, order: Payload::null() };
@@ -199,7 +199,7 @@ async fn nobody_is_kept_waiting(engine: &Engine) {
         engine.result(RunId(1)).await.map(drop),
         engine.explain(TaskId::node(NodeId(1))).await.map(drop),
         engine.definition("anything".into()).await.map(drop),
-        engine.prune(Moment(0)).await.map(drop),
+        engine.prune(Before::all(Moment(0))).await.map(drop),
     ];
     for answer in told {
         assert!(matches!(answer, Err(EngineError::Outage(why)) if why == full()));

@@ -7,6 +7,7 @@ mod identity;
 pub mod memory;
 mod migrations;
 pub mod postgres;
+mod retention;
 pub mod sqlite;
 mod words;
 
@@ -16,4 +17,5 @@ pub use contract::{
 };
 pub use memory::MemoryStore;
 pub use postgres::{Post, PostgresHistory, PostgresReader, PostgresStore};
+pub use retention::{Before, Retention};
 pub use sqlite::{BackupError, Presence, SharedSqliteStore, SqliteReader, SqliteStore};

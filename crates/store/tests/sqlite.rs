@@ -14,7 +14,7 @@ use tidegate_core::ids::{NodeId, RunId, TaskId};
 use tidegate_core::protocol::{NodeRow, Write};
 use tidegate_core::state::State;
 use tidegate_core::time::Moment;
-use tidegate_store::{BackupError, Reads, SqliteStore, Store, StoreError};
+use tidegate_store::{BackupError, Before, Reads, SqliteStore, Store, StoreError};
 
 struct Sqlite(TempDir);
 
@@ -67,7 +67,7 @@ fn a_newer_schema_is_refused_by_owners_and_readers() {
     let file = Connection::open(place.path()).unwrap();
     file.execute("insert into migration values (99, 'from tomorrow', '')", []).unwrap();
     drop(file);
-    let newer = |error| matches!(error, StoreError::Newer { found: 99, known: 1 });
+    let newer = |error| matches!(error, StoreError::Newer { found: 99, known: 2 });
     assert!(SqliteStore::open(place.path()).is_err_and(newer));
     assert!(SqliteStore::open_reader(place.path()).is_err_and(newer));
 }
@@ -197,6 +197,52 @@ fn the_schema_is_the_one_that_was_looked_at() {
     golden::compare("sqlite.txt", &lines);
 }
 
+#[test]
+fn a_file_of_an_earlier_version_is_brought_forward_and_keeps_what_is_in_it() {
+    let mut ledger = Ledger::<Sqlite>::open();
+    let task = TaskId::node(JOB);
+    ledger.write([add(job()), granted(task, 1), ended(task, State::Failed, None)]);
+    ledger.write([other_job(2)]);
+    let loaded = ledger.load();
+    let Ledger { store, place, .. } = ledger;
+    drop(store);
+    let schema = |file: &Connection| -> Vec<String> {
+        let mut statement = file.prepare("select sql from sqlite_schema order by type, name").unwrap();
+        let lines = statement.query_map([], |row| row.get::<_, Option<String>>(0)).unwrap();
+        lines.filter_map(Result::unwrap).collect()
+    };
+    let file = Connection::open(place.path()).unwrap();
+    let newest = schema(&file);
+    // What the second step did, undone.
+    file.execute_batch(
+        "drop index task_ended; delete from migration where number > 1;
+         create index task_ended on task (ended) where ended is not null and parent is null",
+    )
+    .unwrap();
+    assert!(matches!(SqliteStore::open_reader(place.path()), Err(StoreError::Broken(_))));
+    let mut store = place.open();
+    assert_eq!(schema(&file), newest);
+    assert_eq!(store.load().unwrap().snapshot, loaded);
+    assert_eq!(store.prune(Before::all(Moment(i64::MAX)), 9).unwrap().roots, 1);
+}
+
+/// Neither what is kept longer nor what is open is stepped over, and nothing is sorted.
+#[test]
+fn what_is_old_is_found_by_an_index() {
+    let place = Sqlite::fresh();
+    drop(place.open());
+    let file = Connection::open(place.path()).unwrap();
+    let sql = format!("explain query plan {}", include_str!("../sql/sqlite/prune_roots.sql"));
+    let mut statement = file.prepare(&sql).unwrap();
+    let plan: Vec<String> =
+        statement.query_map((1, 2, 3, 4), |row| row.get(3)).unwrap().map(Result::unwrap).collect();
+    let expected = [
+        "SEARCH task USING INDEX task_ended (<expr>=? AND ended<?)",
+        "SEARCH task_spec USING INTEGER PRIMARY KEY (rowid=?)",
+    ];
+    assert_eq!(plan, expected);
+}
+
 /// Entries are committed all the while; what the copy holds is what was there at one moment.
 #[test]
 fn a_backup_taken_under_load_opens_and_loads() {
@@ -266,7 +312,7 @@ fn what_would_be_pruned_can_be_counted_by_others() {
     let mut ledger = Ledger::<Sqlite>::open();
     let old = |node| Write::Ended {
         task: TaskId::node(NodeId(node)),
-        state: State::Succeeded,
+        state: if node == 3 { State::Failed } else { State::Succeeded },
         output: None,
         error: None,
         at: Moment(100 * node as i64),
@@ -275,8 +321,8 @@ fn what_would_be_pruned_can_be_counted_by_others() {
         ledger.write([other_job(node)]);
     }
     ledger.write((1..=3).map(old));
-    let before = Moment(250);
-    assert_eq!(SqliteStore::count_prunable(ledger.place.path(), before).unwrap(), 2);
-    assert_eq!(ledger.store.prune(before, 99).unwrap().roots, 2);
+    let before = Before { succeeded: Moment(250), failed: Moment(350) };
+    assert_eq!(SqliteStore::count_prunable(ledger.place.path(), before).unwrap(), 3);
+    assert_eq!(ledger.store.prune(before, 99).unwrap().roots, 3);
     assert_eq!(SqliteStore::count_prunable(ledger.place.path(), before).unwrap(), 0);
 }

@@ -15,7 +15,9 @@ use std::path::Path;
 use tempfile::TempDir;
 use tidegate_core::ids::{Name, NodeId, RunId};
 use tidegate_core::time::Span;
-use tidegate_store::{Commit, Entry, MemoryStore, PostgresStore, Reads, Sought, SqliteStore, Store, codec};
+use tidegate_store::{
+    Commit, Entry, MemoryStore, PostgresStore, Reads, Retention, Sought, SqliteStore, Store, codec,
+};
 
 /// Commands whose writes become one entry.
 const BATCH: usize = 3;
@@ -93,7 +95,8 @@ impl Stores {
     }
 
     fn prune(&mut self, drive: &Drive) {
-        let before = drive.now() - Span::seconds(20);
+        let retention = Retention { succeeded: Span::seconds(20), failed: Span::seconds(10) };
+        let before = retention.before(drive.now());
         // The drive's time is long ago, for those that look at a clock.
         self.memory.set_clock(drive.now() + Span::hours(10_000));
         loop {

@@ -8,7 +8,9 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 use tidegate_core::ids::Name;
-use tidegate_engine::{Engine, Listener, Retention, Settings};
+use tidegate_core::time::Span;
+use tidegate_engine::{Engine, Listener, Settings};
+use tidegate_store::Retention;
 
 /// What the engine and the first worker are called where no other process uses the store.
 const LOCAL: &str = "local";
@@ -17,11 +19,11 @@ const LOCAL: &str = "local";
 ///
 /// ```
 /// use std::time::Duration;
-/// use tidegate::Tidegate;
+/// use tidegate::{FOREVER, Tidegate};
 ///
 /// # #[tokio::main] async fn main() -> Result<(), tidegate::Error> {
 /// let week = Duration::from_secs(7 * 24 * 60 * 60);
-/// let tide = Tidegate::builder("memory:").keep_history(week).open().await?;
+/// let tide = Tidegate::builder("memory:").keep_history(week).keep_failures(FOREVER).open().await?;
 /// # tide.close().await;
 /// # Ok(()) }
 /// ```
@@ -32,7 +34,8 @@ pub struct Builder {
     listen: SocketAddr,
     host: Option<String>,
     shares_file: bool,
-    retention: Retention,
+    history: Option<Span>,
+    failures: Option<Span>,
     keeps_digests: bool,
 }
 
@@ -44,7 +47,8 @@ impl Builder {
             listen: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0),
             host: None,
             shares_file: false,
-            retention: Retention::Forever,
+            history: None,
+            failures: None,
             keeps_digests: false,
         }
     }
@@ -76,10 +80,23 @@ impl Builder {
         self
     }
 
-    /// What has ended is deleted after so long, and not before a minute. Unless told so, everything is kept.
+    /// What has ended is deleted after so long, and not before a minute: 30 days unless told otherwise, and 90 if it did not
+    /// succeed. See [`FOREVER`](crate::FOREVER).
     pub fn keep_history(mut self, span: Duration) -> Builder {
-        self.retention = Retention::For(span.into());
+        self.history = Some(span.into());
         self
+    }
+
+    /// What did not succeed is deleted after so long, where that is not as long as the rest: what failed, was cancelled,
+    /// timed out or never started.
+    pub fn keep_failures(mut self, span: Duration) -> Builder {
+        self.failures = Some(span.into());
+        self
+    }
+
+    fn retention(&self) -> Retention {
+        let all = self.history.map_or(Retention::default(), Retention::of_all);
+        Retention { failed: self.failures.unwrap_or(all.failed), ..all }
     }
 
     /// Every commit says what all that is open amounts to, and whatever is loaded is compared with that: if they differ,
@@ -92,6 +109,7 @@ impl Builder {
 
     /// Opens the store and starts the engine.
     pub async fn open(self) -> Result<Tidegate, Error> {
+        let retention = self.retention();
         let (address, shares_file) = (self.address, self.shares_file);
         // Opening waits for a disk or a network.
         let opened = tokio::task::spawn_blocking(move || store::open(&address, shares_file)).await;
@@ -99,7 +117,7 @@ impl Builder {
             opened.map_err(|_| Error::Closed)??;
         let Names { process, server } = names(self.name, is_shared);
         let mut settings = Settings::new(server);
-        (settings.retention, settings.keeps_digests) = (self.retention, self.keeps_digests);
+        (settings.retention, settings.keeps_digests) = (retention, self.keeps_digests);
         let listener = match is_shared {
             true => Some(Listener::bind(self.listen, self.host.as_deref()).await.map_err(Error::Listen)?),
             false => None,
@@ -135,4 +153,23 @@ fn names(given: Option<Name>, is_shared: bool) -> Names {
 fn unique(name: &str) -> Name {
     let random = uuid::Uuid::new_v4().simple().to_string();
     Name::from(format!("{name}-{}", &random[..8]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+    #[test]
+    fn failures_are_kept_as_long_as_the_rest_unless_something_else_is_said_about_them() {
+        let builder = || Builder::new("memory:");
+        let of =
+            |succeeded, failed| Retention { succeeded: Span::days(succeeded), failed: Span::days(failed) };
+        assert_eq!(builder().retention(), of(30, 90));
+        assert_eq!(builder().keep_history(DAY).retention(), of(1, 1));
+        assert_eq!(builder().keep_failures(DAY).retention(), of(30, 1));
+        assert_eq!(builder().keep_failures(2 * DAY).keep_history(DAY).retention(), of(1, 2));
+        assert_eq!(builder().keep_history(crate::FOREVER).retention(), Retention::FOREVER);
+    }
 }

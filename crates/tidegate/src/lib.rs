@@ -45,13 +45,16 @@ pub use tidegate_core::ids::{Epoch, Name, RunId, TaskId};
 pub use tidegate_core::model::{Backoff, QuotaPolicy, QuotaWindow, RatePolicy, WhenBusy, WhenExhausted};
 pub use tidegate_core::protocol::{LARGEST_OUTPUT, LARGEST_PAYLOAD, LimitValue, Refusal};
 pub use tidegate_core::state::State;
-pub use tidegate_core::time::Moment;
+pub use tidegate_core::time::{Moment, Span};
 pub use tidegate_engine::events::{BadPosition, Event, Happening, Position};
 #[doc(hidden)]
 pub use tidegate_engine::events::{Entries, EventsError};
 pub use tidegate_flow::{Diagnostics, Document};
-pub use tidegate_store::{BackupError, StoreError};
+pub use tidegate_store::{BackupError, Retention, StoreError};
 pub use tidegate_worker::{Ctx, GuardianCommand, LogLine, LogSink, guardian};
+
+/// As long as history is kept that is never deleted. See [`Builder::keep_history`].
+pub const FOREVER: std::time::Duration = std::time::Duration::MAX;
 
 /// What the guide shows compiles and runs.
 #[cfg(doctest)]

@@ -22,11 +22,10 @@ use tidegate_core::explain::Explanation;
 use tidegate_core::ids::{Name, RunId};
 use tidegate_core::model::Pool;
 use tidegate_core::protocol::{Answer, Command};
-use tidegate_core::time::Span;
 use tidegate_engine::events::{Entries, Position, Subscription};
 use tidegate_engine::{Definition, Engine, EngineError, Reader};
 use tidegate_flow::{Document, Elsewhere, parse_with};
-use tidegate_store::KEEP_AT_LEAST;
+use tidegate_store::{KEEP_AT_LEAST, Retention};
 use tidegate_worker::{Ctx, Functions};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
@@ -187,12 +186,12 @@ impl Tidegate {
         self.insist(|engine| engine.explain_named(name)).await?.map_err(Error::Lost)
     }
 
-    /// Deletes what ended longer ago than this, and gives how many runs and jobs went: little by little, so that nobody
+    /// Deletes what ended longer ago than it is to be kept, and gives how many runs and jobs went: little by little, so that nobody
     /// waits long for it. What went is gone also if this is dropped in the middle. Whatever ended less than a minute ago
     /// stays, and so does for a day what was submitted under a key.
-    pub async fn prune(&self, older_than: Duration) -> Result<u64, Error> {
+    pub async fn prune(&self, keep: impl Into<Retention>) -> Result<u64, Error> {
         let now = self.insist(Engine::now).await?;
-        let before = now - Span::from(older_than).max(KEEP_AT_LEAST);
+        let before = keep.into().at_least(KEEP_AT_LEAST).before(now);
         let mut gone = 0;
         loop {
             let slice = self.engine().prune(before).await?;

@@ -4,7 +4,7 @@ mod support;
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use support::{database, drop_database, within};
-use tidegate::{BackupError, Error, RunId, State, Tidegate};
+use tidegate::{BackupError, Error, Retention, RunId, State, Tidegate};
 use tidegate_core::ids::{Name, NodeId};
 use tidegate_core::protocol::{Body, JobBody, Life, NodeRow, Write};
 use tidegate_core::time::{Moment, Span};
@@ -56,6 +56,9 @@ async fn is_there(tide: &Tidegate, number: u64) -> bool {
 
 async fn prunes_what_is_old(tide: &Tidegate) {
     assert_eq!(tide.prune(100 * HOUR).await.unwrap(), 0);
+    // None of them succeeded.
+    let failures = Retention { succeeded: Span::ZERO, failed: Span::hours(100) };
+    assert_eq!(tide.prune(failures).await.unwrap(), 0);
     assert_eq!(tide.prune(HOUR + HOUR / 2 + HOUR / 4).await.unwrap(), 1);
     assert!(!is_there(tide, 1).await && is_there(tide, 2).await);
     assert_eq!(tide.prune(Duration::ZERO).await.unwrap(), 1, "what ended a moment ago stays");

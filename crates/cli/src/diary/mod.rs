@@ -5,14 +5,17 @@
 //!
 //! - [`note`]: one line of the file; [`record`]: writing it; [`events`]: what else than lines goes into it
 //! - [`read`]: reading it, also while it is written
+//! - [`orphans`]: those of runs that are gone
 
 mod events;
 mod note;
+mod orphans;
 mod read;
 mod record;
 
 pub use events::{keep_events, last_position};
 pub use note::{Note, What};
+pub use orphans::{remove_old_orphans, remove_orphans};
 pub use read::Reading;
 pub use record::Recorder;
 

@@ -24,7 +24,7 @@ mod view;
 mod watch;
 
 use crate::args;
-use crate::diary::{Recorder, keep_events, last_position};
+use crate::diary::{Recorder, keep_events, last_position, remove_old_orphans};
 use crate::failure::{Exit, Failure};
 use crate::out::{print, say};
 use backlog::Backlog;
@@ -85,6 +85,11 @@ pub async fn run(options: args::Run, quiet: bool) -> Result<Exit, Failure> {
         None => events,
     };
     let noted = tokio::spawn(keep_events(events, id, recorder));
+    let swept = tokio::task::spawn_blocking({
+        let path = store.path.clone();
+        // What cannot be looked at now is looked at with the next run.
+        move || drop(remove_old_orphans(&path))
+    });
     let show = Show::choose(quiet, name.as_str(), width, id);
     let (told, outage) = (Default::default(), local.tide.engine().outage());
     let (behind, end_unheard) = (false, false);
@@ -95,6 +100,7 @@ pub async fn run(options: args::Run, quiet: bool) -> Result<Exit, Failure> {
     // Others' work is handed back now; who cannot wait for that interrupts again.
     let finish = async {
         let _ = tokio::time::timeout(DIARY_PATIENCE, noted).await;
+        let _ = tokio::time::timeout(DIARY_PATIENCE, swept).await;
         local.shut_down().await;
         let written = tokio::task::spawn_blocking(move || diary.join());
         let _ = tokio::time::timeout(DIARY_PATIENCE, written).await;

@@ -3,7 +3,11 @@
 use crate::database::{Database, Route};
 use crate::support::{Test, golden};
 use tidegate::Tidegate;
-use tidegate_store::{PostgresStore, Reads};
+use tidegate_core::ids::{NodeId, RunId};
+use tidegate_core::protocol::{Body, JobBody, Life, NodeRow, Write};
+use tidegate_core::state::State;
+use tidegate_core::time::{Moment, Span};
+use tidegate_store::{Commit, Entry, PostgresStore, Reads, Sought, SqliteStore, Store, Term};
 
 const FLOW: &str = "flow: quick\nsteps: { one: { run: [echo] } }\n";
 
@@ -30,6 +34,93 @@ fn what_ended_long_ago_goes_and_a_dry_run_only_counts() {
         said += &outcome.stderr;
     }
     golden("prune", &said);
+}
+
+/// A store in which jobs ended so many days ago, and in these states.
+fn with_history(history: &[(u64, State, u64)]) -> Test {
+    let test = Test::new();
+    std::fs::create_dir(test.path(".tidegate")).unwrap();
+    let mut store = SqliteStore::open(test.path(".tidegate/state.db")).unwrap();
+    let Term { term, clock: now, .. } = store.lead(&"before".into(), None, Span::ZERO).unwrap().unwrap();
+    let writes =
+        history.iter().map(|(number, state, days)| ended_job(*number, *state, now - Span::days(*days)));
+    let (writes, next) = (writes.collect(), history.len() as u64 + 1);
+    let entry = Entry { sequence: 1, term, batch: 1, now, next, letters: vec![], digest: None, writes };
+    assert_eq!(store.commit(&entry), Ok(Commit::Done));
+    store.resign(term).unwrap();
+    test
+}
+
+fn ended_job(number: u64, state: State, at: Moment) -> Write {
+    let body = JobBody {
+        id: RunId(number.into()),
+        action: "old".into(),
+        key: None,
+        tags: Vec::new(),
+        start_by: None,
+        idempotency: None,
+    };
+    Write::NodeAdded(Box::new(NodeRow {
+        node: NodeId(number),
+        parent: None,
+        root: number,
+        priority: 0,
+        accepted: at,
+        body: Body::Job(body),
+        payload: None,
+        life: Life { ended: Some(at), ..Life::new(state) },
+    }))
+}
+
+#[test]
+fn failures_can_be_kept_longer_than_the_rest() {
+    let mut test =
+        with_history(&[(1, State::Failed, 10), (2, State::Succeeded, 10), (3, State::Cancelled, 10)]);
+    let mut said = String::new();
+    for args in [
+        &["--older-than", "7d", "--failures-older-than", "90d", "--dry-run"][..],
+        &["--older-than", "7d", "--failures-older-than", "forever", "--dry-run"],
+        &["--failures-older-than", "7d", "--dry-run"],
+        &["--failures-older-than", "90d"],
+        &["--older-than", "7d", "--failures-older-than", "90d"],
+        &["--older-than", "7d", "--failures-older-than", "8d"],
+    ] {
+        test = test.args(["prune"].into_iter().chain(args.iter().copied()));
+        said += &test.run().stderr;
+    }
+    test = test.args(["prune", "--failures-older-than", "forever"]).status(2);
+    said += &test.run().stderr;
+    golden("prune-failures", &said);
+}
+
+#[test]
+fn a_run_deletes_what_is_older_than_it_is_kept_by_default() {
+    let flow = "flow: held\nsteps: { one: { run: [cat, gate] } }\n";
+    let history = [(1, State::Succeeded, 31), (2, State::Failed, 31), (3, State::Succeeded, 29)];
+    let test = with_history(&history).file("held.yaml", flow).args(["run", "held.yaml"]);
+    let gate = test.pipe("gate");
+    let mut run = test.start();
+    run.until("one");
+    let mut reader = SqliteStore::open_reader(test.path(".tidegate/state.db")).unwrap();
+    let mut left = || {
+        let found = reader.find(&[1, 2, 3].map(|number| Sought::Id(RunId(number)))).unwrap();
+        found.into_iter().flatten().map(|found| found.node.0).collect::<Vec<_>>()
+    };
+    // It is asked for over and over, because nobody is told when it is gone.
+    while left().contains(&1) {}
+    assert_eq!(left(), [2, 3]);
+    gate.release();
+    run.finish();
+}
+
+#[test]
+fn a_run_removes_old_diaries_of_runs_that_are_gone() {
+    let test = after_two_runs();
+    let orphan = test.path(".tidegate/state.db.logs/run_00000000000000000000000001.jsonl");
+    std::fs::write(&orphan, "").unwrap();
+    test.run();
+    assert!(!orphan.exists());
+    assert_eq!(std::fs::read_dir(test.path(".tidegate/state.db.logs")).unwrap().count(), 3);
 }
 
 #[test]

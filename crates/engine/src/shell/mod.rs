@@ -21,7 +21,6 @@ mod work;
 pub use evaluate::{Evaluate, Prepared};
 pub use one_form::in_one_form;
 pub use tidegate_wire::Definition;
-pub use upkeep::Retention;
 
 use crate::reader::Reader;
 pub(crate) use errands::is_urgent;
@@ -37,7 +36,7 @@ use tidegate_core::ids::{Name, NodeId, RunId, TaskId};
 use tidegate_core::protocol::{Answer, Attempt, Command, Finish, Lease, Submit};
 use tidegate_core::time::Moment;
 use tidegate_core::{Core, Lost};
-use tidegate_store::{Contact, Entry, Pruned, Store, StoreError};
+use tidegate_store::{Before, Contact, Entry, Pruned, Retention, Store, StoreError};
 use tidegate_wire::{self as wire, Query, Reply};
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 
@@ -58,15 +57,17 @@ pub struct Settings {
     pub name: Name,
     /// Where other servers reach this one. Only stores that several machines share need it.
     pub contact: Option<Contact>,
+    /// How long history is kept, and no shorter than [`KEEP_AT_LEAST`](tidegate_store::KEEP_AT_LEAST).
     pub retention: Retention,
     /// See [`Server::keeping_digests`](crate::Server::keeping_digests).
     pub keeps_digests: bool,
 }
 
 impl Settings {
-    /// Alone, and keeping everything.
+    /// Alone, and keeping history as long as it is kept by default.
     pub fn new(name: impl Into<Name>) -> Self {
-        Settings { name: name.into(), contact: None, retention: Retention::Forever, keeps_digests: false }
+        let retention = Retention::default();
+        Settings { name: name.into(), contact: None, retention, keeps_digests: false }
     }
 }
 
@@ -340,7 +341,7 @@ impl Engine {
 
     /// Deletes a little of what ended before `before`, whichever server leads, and gives what went. Ask again until
     /// no row does.
-    pub async fn prune(&self, before: Moment) -> Result<Pruned, EngineError> {
+    pub async fn prune(&self, before: Before) -> Result<Pruned, EngineError> {
         let (reply, gone) = oneshot::channel();
         self.ask_for(Request::Prune { before, reply })?;
         gone.await.map_err(|_| EngineError::Ended)?

@@ -27,6 +27,10 @@ impl Patience {
         self.commit = None;
     }
 
+    pub(super) fn is_committing(&self) -> bool {
+        self.commit.is_some()
+    }
+
     pub(super) fn outage(&mut self, is_out: bool, now: Instant) {
         self.outage = is_out.then(|| self.outage.unwrap_or(now));
     }

@@ -6,7 +6,7 @@ use tidegate_core::Core;
 use tidegate_core::ids::{Name, RunId};
 use tidegate_core::protocol::{Answer, Command, Finish, Lease, Payload};
 use tidegate_core::time::Moment;
-use tidegate_store::Pruned;
+use tidegate_store::{Before, Pruned};
 use tidegate_wire as wire;
 use tokio::sync::oneshot;
 
@@ -60,7 +60,7 @@ pub(super) enum Request {
     Unread(Vec<u64>),
     /// A slice of what ended before a time is to go.
     Prune {
-        before: Moment,
+        before: Before,
         reply: oneshot::Sender<Result<Pruned, EngineError>>,
     },
     /// Something may have come to the store.

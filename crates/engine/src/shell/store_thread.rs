@@ -5,8 +5,7 @@ use super::letters::Newcomer;
 use super::request::Errand;
 use crate::server::{Input, Output};
 use tidegate_core::ids::Name;
-use tidegate_core::time::Moment;
-use tidegate_store::{Contact, Found, Leader, Letter, Pruned, Sought, Store, StoreError};
+use tidegate_store::{Before, Contact, Found, Leader, Letter, Pruned, Sought, Store, StoreError};
 use tokio::sync::{mpsc, oneshot};
 
 pub(super) enum Job {
@@ -26,7 +25,7 @@ pub(super) enum Job {
         why: String,
     },
     Prune {
-        before: Moment,
+        before: Before,
         most: u32,
         /// Who wants to know how many went; otherwise it is upkeep.
         asked: Option<oneshot::Sender<Result<Pruned, EngineError>>>,

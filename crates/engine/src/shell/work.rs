@@ -9,7 +9,8 @@ use super::request::{Collected, Errand, Request, Waiter};
 use super::results::Watchers;
 use super::store_thread::{Done, Job, Lookups, store_thread};
 use super::told::for_listeners;
-use super::{Attached, Engine, EngineError, Evaluate, Retention, Settings};
+use super::upkeep::Upkeep;
+use super::{Attached, Engine, EngineError, Evaluate, Settings};
 use crate::cluster::Upstream;
 use crate::reader::Reader;
 use crate::server::{Input, Output, Server};
@@ -56,8 +57,7 @@ pub(super) struct Shell {
     pub(super) reader: Reader,
     pub(super) evaluator: Arc<dyn Evaluate>,
     outage: watch::Sender<Option<StoreError>>,
-    pub(super) retention: Retention,
-    pub(super) prune_at: Option<Instant>,
+    pub(super) upkeep: Upkeep,
     pub(super) contact: Option<Contact>,
     /// The way to the server that leads, where it is another.
     pub(super) upstream: Upstream,
@@ -102,8 +102,7 @@ impl Shell {
             reader,
             evaluator,
             outage,
-            retention,
-            prune_at: Some(Instant::now()),
+            upkeep: Upkeep::new(retention, Instant::now()),
             contact,
             upstream: Upstream::new(engine.clone()),
             ending: None,
@@ -154,7 +153,7 @@ impl Shell {
     fn next_wake(&self) -> Option<Instant> {
         let server = self.server.next_wake().map(|at| self.clock.instant(at));
         let letters = self.letters.next_look().filter(|_| self.server.leads());
-        let prune = self.next_prune().filter(|_| self.server.leads());
+        let prune = self.upkeep.next(self.patience.is_committing()).filter(|_| self.server.leads());
         let end = self.ending.as_ref().map(|(by, _)| *by);
         [server, letters, prune, end, self.patience_ends()].into_iter().flatten().min()
     }
@@ -206,7 +205,7 @@ impl Shell {
                 }
             }
             Done::Letters(letters) => self.letters_came(letters),
-            Done::Pruned(pruned) => self.pruned(pruned),
+            Done::Pruned(pruned) => self.upkeep.done(Instant::now(), &pruned),
         }
     }
 
@@ -318,7 +317,7 @@ impl Shell {
     fn role_changed(&mut self) {
         self.letters = Letters::default();
         self.parcels.clear();
-        self.prune_at = Some(Instant::now());
+        self.upkeep.lead_changed(Instant::now());
         if self.server.leads() {
             self.upstream.disconnect();
             self.look_for_leader();

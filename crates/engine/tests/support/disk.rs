@@ -6,10 +6,10 @@ use std::time::Duration;
 use tidegate_core::ids::{Name, NodeId, TaskId};
 use tidegate_core::protocol::{NodeRow, Payload};
 use tidegate_core::state::State;
-use tidegate_core::time::{Moment, Span};
+use tidegate_core::time::Span;
 use tidegate_store::{
-    Commit, Contact, Ended, Entry, Found, Leader, Letter, Loaded, MemoryStore, Pruned, Reads, Sought, Store,
-    StoreError, Term, Wanted,
+    Before, Commit, Contact, Ended, Entry, Found, Leader, Letter, Loaded, MemoryStore, Pruned, Reads, Sought,
+    Store, StoreError, Term, Wanted,
 };
 
 /// A disk that can be full. As with SQLite, a handle that met this works again only once it was opened anew.
@@ -157,7 +157,7 @@ impl Store for Disk {
         self.check()?.set_aside(letter, why)
     }
 
-    fn prune(&mut self, before: Moment, most: u32) -> Result<Pruned, StoreError> {
+    fn prune(&mut self, before: Before, most: u32) -> Result<Pruned, StoreError> {
         self.check()?.prune(before, most)
     }
 }

@@ -1,10 +1,8 @@
--- How many roots ended before $1; those with an idempotency key count only a while after their end.
-select
-    (
-        select count(*) from tidegate.ended_task
-        where parent is null and idempotency is null and ended < $1
-    ) + (
-        select count(*) from tidegate.ended_task
-        where parent is null and idempotency is not null
-            and ended < least($1, statement_timestamp() - $2 * interval '1 microsecond')
-    )
+-- How many roots succeeded ($1) or ended otherwise before $2; those with an idempotency key count only a while after
+-- their end.
+select count(*)
+from (
+    values (true, $2::timestamptz), (false, least($2, statement_timestamp() - $3 * interval '1 microsecond'))
+) as old (keyless, before)
+join tidegate.ended_task
+    on parent is null and (state = 'succeeded') = $1 and (idempotency is null) = old.keyless and ended < old.before

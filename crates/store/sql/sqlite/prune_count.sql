@@ -1,4 +1,6 @@
--- How many roots ended before ?1; those with an idempotency key count only if they ended before ?2 too.
+-- How many roots succeeded (?1 is 1) or ended otherwise (0) before ?2; those with an idempotency key count only if they
+-- ended before ?3 too.
 select count(*)
 from task join task_spec using (node)
-where task.parent is null and task.ended < ?1 and (task_spec.idempotency is null or task.ended < ?2)
+where task.parent is null and (task.state = 'succeeded') = ?1 and task.ended < ?2
+    and (task_spec.idempotency is null or task.ended < ?3)

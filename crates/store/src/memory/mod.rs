@@ -16,6 +16,7 @@ use crate::contract::{
     Commit, Contact, Ended, Entry, Found, KEPT_ENTRIES, Leader, Letter, Loaded, Pruned, Reads, Sought, Store,
     StoreError, Term, Wanted,
 };
+use crate::retention::Before;
 use mailbox::Mailbox;
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -201,7 +202,7 @@ impl Store for MemoryStore {
         Ok(())
     }
 
-    fn prune(&mut self, before: Moment, most: u32) -> Result<Pruned, StoreError> {
+    fn prune(&mut self, before: Before, most: u32) -> Result<Pruned, StoreError> {
         let mut shared = self.shared();
         let clock = shared.clock;
         Ok(shared.tables.prune(before, most, clock))

@@ -3,14 +3,17 @@
 use super::Tables;
 use crate::contract::{KEYS_STAY, Pruned};
 use crate::identity;
+use crate::retention::Before;
 use tidegate_core::ids::NodeId;
+use tidegate_core::state::State;
 use tidegate_core::time::Moment;
 
 impl Tables {
-    /// Deletes `most` rows of roots that ended before `before`, oldest end first.
-    pub fn prune(&mut self, before: Moment, most: u32, clock: Moment) -> Pruned {
+    /// Deletes `most` rows of roots that ended before `before`: those that succeeded first, and of each the oldest end.
+    pub fn prune(&mut self, before: Before, most: u32, clock: Moment) -> Pruned {
         let mut pruned = Pruned::default();
-        for root in self.prunable(before, clock) {
+        let outcomes = before.outcomes().map(|(succeeded, before)| self.prunable(succeeded, before, clock));
+        for root in outcomes.into_iter().flatten() {
             let left = u64::from(most) - pruned.rows;
             if left == 0 {
                 break;
@@ -21,9 +24,10 @@ impl Tables {
         pruned
     }
 
-    fn prunable(&self, before: Moment, clock: Moment) -> Vec<NodeId> {
+    fn prunable(&self, succeeded: bool, before: Moment, clock: Moment) -> Vec<NodeId> {
         let roots = self.tasks.values().map(|task| &task.row).filter(|row| row.parent.is_none());
         let mut ends: Vec<(Moment, NodeId)> = roots
+            .filter(|row| (row.life.state == State::Succeeded) == succeeded)
             .filter_map(|row| {
                 let stays = identity::idempotency(&row.body).is_some();
                 let before = if stays { before.min(clock - KEYS_STAY) } else { before };

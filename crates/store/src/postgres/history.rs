@@ -4,7 +4,7 @@ use super::connect::Route;
 use super::session::Session;
 use super::{migrations, prune};
 use crate::contract::{Pruned, StoreError};
-use tidegate_core::time::Moment;
+use crate::retention::Before;
 
 /// What has ended, in the database of a URL. Servers may be at work there all the while.
 #[derive(Debug)]
@@ -21,12 +21,12 @@ impl PostgresHistory {
     }
 
     /// How many roots [`PostgresHistory::prune`] would delete.
-    pub fn count_prunable(&mut self, before: Moment) -> Result<u64, StoreError> {
+    pub fn count_prunable(&mut self, before: Before) -> Result<u64, StoreError> {
         prune::count(&mut self.session, before)
     }
 
     /// As [`Store::prune`](crate::Store::prune).
-    pub fn prune(&mut self, before: Moment, most: u32) -> Result<Pruned, StoreError> {
+    pub fn prune(&mut self, before: Before, most: u32) -> Result<Pruned, StoreError> {
         prune::prune(&mut self.session, before, most)
     }
 }

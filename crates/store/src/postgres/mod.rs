@@ -34,6 +34,7 @@ use crate::contract::{
     Commit, Contact, Ended, Entry, Found, Leader, Letter, Loaded, Pruned, Reads, Sought, Store, StoreError,
     Term, Wanted,
 };
+use crate::retention::Before;
 use columns::{Uuid, signed};
 use connect::Route;
 use overlay::Overlay;
@@ -43,7 +44,7 @@ use std::time::Duration;
 use tidegate_core::ids::{Name, NodeId, TaskId};
 use tidegate_core::protocol::{NodeRow, Payload};
 use tidegate_core::state::State;
-use tidegate_core::time::{Moment, Span};
+use tidegate_core::time::Span;
 use tokio_postgres::types::{ToSql, Type};
 
 /// The statement in `sql/postgres/<name>.sql`.
@@ -141,7 +142,7 @@ impl Store for PostgresStore {
         mailbox::set_aside(&mut self.session, letter, why)
     }
 
-    fn prune(&mut self, before: Moment, most: u32) -> Result<Pruned, StoreError> {
+    fn prune(&mut self, before: Before, most: u32) -> Result<Pruned, StoreError> {
         // What ended a moment ago may be meant too; what is still on its way is left for the next time.
         self.overlay.wait_for_tables(LAG_PATIENCE);
         prune::prune(&mut self.session, before, most)

@@ -5,9 +5,9 @@ use super::fault::Fault;
 use super::session::Session;
 use super::{Columns, sql};
 use crate::contract::{KEYS_STAY, Pruned, StoreError};
+use crate::retention::Before;
 use std::collections::BTreeMap;
 use std::time::Duration;
-use tidegate_core::time::Moment;
 use tokio_postgres::Client;
 use tokio_postgres::types::Type;
 
@@ -18,7 +18,7 @@ const COUNT_PATIENCE: Duration = Duration::from_secs(60);
 /// Roots that are looked at together: few round trips, and little is looked at in vain if one of them is large.
 const AT_ONCE: u64 = 200;
 
-pub fn prune(session: &mut Session, before: Moment, most: u32) -> Result<Pruned, StoreError> {
+pub fn prune(session: &mut Session, before: Before, most: u32) -> Result<Pruned, StoreError> {
     let most = u64::from(most);
     session.call(PATIENCE, async |client| {
         client.batch_execute("begin").await?;
@@ -26,12 +26,15 @@ pub fn prune(session: &mut Session, before: Moment, most: u32) -> Result<Pruned,
         client.batch_execute(sql!("lock_most")).await?;
         client.query_typed(sql!("project_settings"), &[]).await?;
         let mut slice = Slice { client, left: most, gone: 0 };
-        while slice.left > 0 {
-            let roots = oldest(client, before, slice.left.min(AT_ONCE)).await?;
-            if roots.is_empty() {
-                break;
+        for (succeeded, before) in before.outcomes() {
+            let before = Time(before);
+            while slice.left > 0 {
+                let roots = oldest(client, succeeded, before, slice.left.min(AT_ONCE)).await?;
+                if roots.is_empty() {
+                    break;
+                }
+                slice.remove(&roots).await?;
             }
-            slice.remove(&roots).await?;
         }
         client.batch_execute("commit").await?;
         Ok(Pruned { roots: slice.gone, rows: most - slice.left })
@@ -39,20 +42,34 @@ pub fn prune(session: &mut Session, before: Moment, most: u32) -> Result<Pruned,
 }
 
 /// How many roots there are to be deleted.
-pub fn count(session: &mut Session, before: Moment) -> Result<u64, StoreError> {
+pub fn count(session: &mut Session, before: Before) -> Result<u64, StoreError> {
     let keys_stay = signed(KEYS_STAY.0);
     session.call(COUNT_PATIENCE, async |client| {
-        let columns: Columns = &[(&Time(before), Type::TIMESTAMPTZ), (&keys_stay, Type::INT8)];
-        let row = client.query_typed_one(sql!("prune_count"), columns).await?;
-        Ok(unsigned(row.try_get(0)?))
+        let mut count = 0;
+        for (succeeded, before) in before.outcomes() {
+            let columns: Columns =
+                &[(&succeeded, Type::BOOL), (&Time(before), Type::TIMESTAMPTZ), (&keys_stay, Type::INT8)];
+            let row = client.query_typed_one(sql!("prune_count"), columns).await?;
+            count += unsigned(row.try_get(0)?);
+        }
+        Ok(count)
     })
 }
 
 /// Roots that may go, and whether each is a job.
-async fn oldest(client: &Client, before: Moment, most: u64) -> Result<Vec<(i64, bool)>, Fault> {
+async fn oldest(
+    client: &Client,
+    succeeded: bool,
+    before: Time,
+    most: u64,
+) -> Result<Vec<(i64, bool)>, Fault> {
     let (keys_stay, limit) = (signed(KEYS_STAY.0), signed(most));
-    let columns: Columns =
-        &[(&Time(before), Type::TIMESTAMPTZ), (&keys_stay, Type::INT8), (&limit, Type::INT8)];
+    let columns: Columns = &[
+        (&succeeded, Type::BOOL),
+        (&before, Type::TIMESTAMPTZ),
+        (&keys_stay, Type::INT8),
+        (&limit, Type::INT8),
+    ];
     let rows = client.query_typed(sql!("prune_roots"), columns).await?;
     rows.into_iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).collect()
 }

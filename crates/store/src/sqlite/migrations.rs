@@ -6,8 +6,10 @@ use crate::contract::StoreError;
 use crate::migrations::{self, Made, Migration, checksum};
 use rusqlite::{Connection, Row, TransactionBehavior};
 
-const MIGRATIONS: &[Migration] =
-    &[Migration { number: 1, name: "tables", text: sql!("migrations/0001_tables") }];
+const MIGRATIONS: &[Migration] = &[
+    Migration { number: 1, name: "tables", text: sql!("migrations/0001_tables") },
+    Migration { number: 2, name: "roots_by_outcome", text: sql!("migrations/0002_roots_by_outcome") },
+];
 
 /// Makes the steps that are missing, all or none.
 pub fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
@@ -52,7 +54,7 @@ mod tests {
 
     #[test]
     fn what_was_released_is_not_edited() {
-        migrations::expect_unedited(MIGRATIONS, &["9a835fbe61a9b77f"]);
+        migrations::expect_unedited(MIGRATIONS, &["9a835fbe61a9b77f", "db016bbe1586de40"]);
     }
 
     #[test]

@@ -31,6 +31,7 @@ use crate::contract::{
     Commit, Contact, Ended, Entry, Found, Leader, Letter, Loaded, Pruned, Reads, Sought, Store, StoreError,
     Term, Wanted,
 };
+use crate::retention::Before;
 use columns::{signed, unsigned};
 use lock::Lock;
 use rusqlite::{Connection, Row, Transaction, TransactionBehavior};
@@ -105,7 +106,7 @@ impl SqliteStore {
     }
 
     /// How many roots [`Store::prune`] would delete, whether or not somebody owns the store.
-    pub fn count_prunable(path: impl AsRef<Path>, before: Moment) -> Result<u64, StoreError> {
+    pub fn count_prunable(path: impl AsRef<Path>, before: Before) -> Result<u64, StoreError> {
         prune::count(&open::reader(path.as_ref())?, before, wall_clock()).map_err(fault::said)
     }
 
@@ -187,7 +188,7 @@ impl Store for SqliteStore {
         })
     }
 
-    fn prune(&mut self, before: Moment, most: u32) -> Result<Pruned, StoreError> {
+    fn prune(&mut self, before: Before, most: u32) -> Result<Pruned, StoreError> {
         self.with(|connection| prune::prune(connection, before, most, wall_clock()))
     }
 }

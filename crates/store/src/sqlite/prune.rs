@@ -3,20 +3,22 @@
 use super::columns::unsigned;
 use super::{begin, sql};
 use crate::contract::{KEYS_STAY, Pruned};
+use crate::retention::Before;
 use rusqlite::{Connection, Row};
 use tidegate_core::time::Moment;
 
 pub fn prune(
     connection: &mut Connection,
-    before: Moment,
+    before: Before,
     most: u32,
     clock: Moment,
 ) -> rusqlite::Result<Pruned> {
+    // Whoever finds nothing, which is the rule, has not kept a commit waiting.
+    if oldest(connection, before, 1, clock)?.is_empty() {
+        return Ok(Pruned::default());
+    }
     let transaction = begin(connection)?;
-    let roots: Vec<i64> = transaction
-        .prepare_cached(sql!("prune_roots"))?
-        .query_map((before.0, (clock - KEYS_STAY).0, most), |row| row.get(0))?
-        .collect::<rusqlite::Result<_>>()?;
+    let roots = oldest(&transaction, before, most, clock)?;
     let mut slice = Slice { connection: &transaction, left: u64::from(most) };
     let mut gone = 0;
     for root in roots {
@@ -29,9 +31,29 @@ pub fn prune(
     transaction.commit().map(|()| pruned)
 }
 
-pub fn count(connection: &Connection, before: Moment, clock: Moment) -> rusqlite::Result<u64> {
-    let columns = (before.0, (clock - KEYS_STAY).0);
-    connection.query_row(sql!("prune_count"), columns, |row| row.get(0)).map(unsigned)
+/// How many roots there are to be deleted.
+pub fn count(connection: &Connection, before: Before, clock: Moment) -> rusqlite::Result<u64> {
+    let mut statement = connection.prepare_cached(sql!("prune_count"))?;
+    let outcomes = before.outcomes().into_iter();
+    outcomes
+        .map(|(succeeded, before)| {
+            let columns = (succeeded, before.0, (clock - KEYS_STAY).0);
+            statement.query_row(columns, |row| row.get(0)).map(unsigned)
+        })
+        .sum()
+}
+
+/// Roots that may go, those that succeeded first.
+fn oldest(connection: &Connection, before: Before, most: u32, clock: Moment) -> rusqlite::Result<Vec<i64>> {
+    let mut roots = Vec::new();
+    let mut statement = connection.prepare_cached(sql!("prune_roots"))?;
+    for (succeeded, before) in before.outcomes() {
+        let columns = (succeeded, before.0, (clock - KEYS_STAY).0, most);
+        for root in statement.query_map(columns, |row| row.get(0))? {
+            roots.push(root?);
+        }
+    }
+    Ok(roots)
 }
 
 /// What is deleted with one commit.

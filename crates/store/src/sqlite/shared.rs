@@ -10,13 +10,14 @@ use crate::contract::{
     Commit, Contact, Ended, Entry, Found, Leader, Letter, Loaded, Pruned, Reads, Sought, Store, StoreError,
     Term, Wanted,
 };
+use crate::retention::Before;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tidegate_core::ids::{Name, NodeId, TaskId};
 use tidegate_core::protocol::{NodeRow, Payload};
 use tidegate_core::state::State;
-use tidegate_core::time::{Moment, Span};
+use tidegate_core::time::Span;
 
 /// How long whoever has the lock may take to say where it is reached, and how soon to look again.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -171,7 +172,7 @@ impl Store for SharedSqliteStore {
     }
 
     /// What has ended is nobody's any more: it goes beside whoever leads.
-    fn prune(&mut self, before: Moment, most: u32) -> Result<Pruned, StoreError> {
+    fn prune(&mut self, before: Before, most: u32) -> Result<Pruned, StoreError> {
         match &mut self.owner {
             Some(owner) => owner.prune(before, most),
             None => {

@@ -92,6 +92,8 @@ macro_rules! conformance {
             }
             pruning {
                 the_oldest_ends_go_first,
+                what_succeeded_and_what_did_not_are_kept_apart,
+                what_succeeded_goes_first,
                 keys_stay_for_a_day,
                 a_run_goes_with_everything_below_it,
                 a_large_run_goes_little_by_little,

@@ -7,13 +7,17 @@ use tidegate_core::ids::{Name, NodeId, TaskId};
 use tidegate_core::protocol::{Body, NodeRow, Payload, Write};
 use tidegate_core::state::State;
 use tidegate_core::time::{Moment, Span};
-use tidegate_store::{KEYS_STAY, Pruned, Reads, Sought, Store};
+use tidegate_store::{Before, KEYS_STAY, Pruned, Reads, Retention, Sought, Store};
 
 const INNER: NodeId = NodeId(40);
 
 fn ended_at(task: TaskId, at: Moment) -> Write {
+    ended_as(State::Succeeded, task, at)
+}
+
+fn ended_as(state: State, task: TaskId, at: Moment) -> Write {
     let output = Some(Payload::new("1"));
-    Write::Ended { task, state: State::Succeeded, output, error: None, at }
+    Write::Ended { task, state, output, error: None, at }
 }
 
 /// A job that ended, without an idempotency key unless it is said to have one.
@@ -48,13 +52,55 @@ pub fn the_oldest_ends_go_first<B: Backend>() {
     }
     ledger.write([add(NodeRow { node: NodeId(6), ..job() })]);
     let before = ledger.load();
-    assert_eq!(ledger.store.prune(Moment(450), 2).unwrap().roots, 2);
+    assert_eq!(ledger.store.prune(Before::all(Moment(450)), 2).unwrap().roots, 2);
     let left: Vec<u64> = (1..=5).filter(|&node| is_there(&mut ledger, node)).collect();
     assert_eq!(left, [1, 4, 5]);
-    assert_eq!(ledger.store.prune(Moment(450), 99).unwrap().roots, 2);
-    assert_eq!(ledger.store.prune(Moment(450), 99).unwrap().roots, 0);
+    assert_eq!(ledger.store.prune(Before::all(Moment(450)), 99).unwrap().roots, 2);
+    assert_eq!(ledger.store.prune(Before::all(Moment(450)), 99).unwrap().roots, 0);
     assert!(is_there(&mut ledger, 5));
     assert_eq!(ledger.load(), before, "what is open stays as it is");
+}
+
+/// Jobs that ended in all the ways in which a root can, at the moments 100, 200 and so on.
+fn every_end<B: Backend>(ledger: &mut Ledger<B>) -> Vec<(u64, State)> {
+    let ends: Vec<_> = (1..).zip(State::ALL.into_iter().filter(|state| state.is_end())).collect();
+    for &(node, state) in &ends {
+        let [added, granted, _] = ended_job(node, false, Moment(0));
+        let end = ended_as(state, TaskId::node(NodeId(node)), Moment(100 * node as i64));
+        ledger.write([added, granted, end]);
+    }
+    ends
+}
+
+pub fn what_succeeded_and_what_did_not_are_kept_apart<B: Backend>() {
+    let mut ledger = Ledger::<B>::open();
+    let ends = every_end(&mut ledger);
+    let left = |ledger: &mut Ledger<B>| -> Vec<State> {
+        ends.iter().filter(|(node, _)| is_there(ledger, *node)).map(|(_, state)| *state).collect()
+    };
+    let before = Before { succeeded: Moment(0), failed: Moment(350) };
+    assert_eq!(ledger.store.prune(before, 99).unwrap().roots, 2);
+    let mut expected: Vec<State> = ends.iter().map(|(_, state)| *state).collect();
+    expected.retain(|state| !matches!(state, State::Failed | State::TimedOut));
+    assert_eq!(left(&mut ledger), expected);
+    // Nothing is older than for ever.
+    let before = Retention { succeeded: Span::ZERO, failed: Span::MAX }.before(Moment(9_999));
+    assert_eq!(ledger.store.prune(before, 99).unwrap().roots, 1);
+    expected.retain(|state| *state != State::Succeeded);
+    assert_eq!(left(&mut ledger), expected);
+    assert_eq!(ledger.store.prune(Before::all(Moment(9_999)), 99).unwrap().roots, 5);
+}
+
+pub fn what_succeeded_goes_first<B: Backend>() {
+    let mut ledger = Ledger::<B>::open();
+    let failed = TaskId::node(NodeId(1));
+    let [added, granted, _] = ended_job(1, false, Moment(0));
+    ledger.write([added, granted, ended_as(State::Failed, failed, Moment(100))]);
+    ledger.write(ended_job(2, false, Moment(200)));
+    assert_eq!(ledger.store.prune(Before::all(Moment(1_000)), 1).unwrap().roots, 1);
+    assert!(is_there(&mut ledger, 1) && !is_there(&mut ledger, 2));
+    assert_eq!(ledger.store.prune(Before::all(Moment(1_000)), 1).unwrap().roots, 1);
+    assert!(!is_there(&mut ledger, 1));
 }
 
 pub fn keys_stay_for_a_day<B: Backend>() {
@@ -64,7 +110,7 @@ pub fn keys_stay_for_a_day<B: Backend>() {
     ledger.write(ended_job(1, true, long_ago));
     ledger.write(ended_job(2, true, lately));
     ledger.write(ended_job(3, false, lately));
-    assert_eq!(ledger.store.prune(now + Span::hours(1), 99).unwrap().roots, 2);
+    assert_eq!(ledger.store.prune(Before::all(now + Span::hours(1)), 99).unwrap().roots, 2);
     let left: Vec<u64> = (1..=3).filter(|&node| is_there(&mut ledger, node)).collect();
     assert_eq!(left, [2]);
 }
@@ -77,10 +123,14 @@ pub fn a_run_goes_with_everything_below_it<B: Backend>() {
     ledger.write(open_loop().into_iter().chain([add(inner), add(leaf), items(0, 3), granted(item, 1)]));
     ledger.write([INNER.step(0), INNER, STEP].map(|node| ended_at(TaskId::node(node), Moment(100))));
     ledger.write([ended_at(item, Moment(90))]);
-    assert_eq!(ledger.store.prune(Moment(1_000), 99).unwrap(), Pruned::default(), "its root is open");
+    assert_eq!(
+        ledger.store.prune(Before::all(Moment(1_000)), 99).unwrap(),
+        Pruned::default(),
+        "its root is open"
+    );
     ledger.write([ended_at(TaskId::node(RUN), Moment(110))]);
     ledger.write(ended_job(1, false, Moment(120)));
-    assert_eq!(ledger.store.prune(Moment(1_000), 7).unwrap(), Pruned { roots: 1, rows: 7 });
+    assert_eq!(ledger.store.prune(Before::all(Moment(1_000)), 7).unwrap(), Pruned { roots: 1, rows: 7 });
     for node in [RUN, STEP, INNER, INNER.step(0)] {
         assert_eq!(ledger.store.ended(TaskId::node(node)).unwrap(), None, "{node:?}");
     }
@@ -97,7 +147,7 @@ pub fn a_large_run_goes_little_by_little<B: Backend>() {
     ledger.write(ended_job(1, false, Moment(120)));
     let mut left = Vec::new();
     loop {
-        let pruned = ledger.store.prune(Moment(1_000), 2).unwrap();
+        let pruned = ledger.store.prune(Before::all(Moment(1_000)), 2).unwrap();
         if pruned.rows == 0 {
             break;
         }

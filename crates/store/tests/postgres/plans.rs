@@ -14,8 +14,8 @@ const SMALL: u64 = 1_000;
 /// Blocks that may be touched for each row that is given: the row's own, and a few of each index.
 const MOST_BLOCKS: u64 = 32;
 
-/// A third was submitted under a key, also of what has ended. Leases are the ones that will be renewed. Nothing has to survive this, so it need
-/// not be logged.
+/// A third was submitted under a key, also of what has ended, of which a seventh failed. Leases are the ones that will be
+/// renewed. Nothing has to survive this, so it need not be logged.
 const FILL: &str = r"
     alter table tidegate.open_task set unlogged;
     alter table tidegate.ended_task set unlogged;
@@ -37,7 +37,8 @@ const FILL: &str = r"
         paused, entered, body, payload, output
     )
     select
-        node, 'job', 'action', lpad(to_hex(node), 32, '0')::uuid, case node % 3 when 2 then 'k' || node end, 'succeeded', 0, node, 'epoch', 'epoch',
+        node, 'job', 'action', lpad(to_hex(node), 32, '0')::uuid, case node % 3 when 2 then 'k' || node end,
+        case node % 7 when 0 then 'failed' else 'succeeded' end, 0, node, 'epoch', 'epoch',
         timestamptz 'epoch' + node * interval '1 second', 1, 0, 0, false, false, '\x01', '{}', 'null'
     from generate_series(2000001, 2100000) as node;
     insert into tidegate.open_item (
@@ -155,7 +156,7 @@ const HOT: &[Statement] = &[
     statement!("open_item_change", true, [STEPS, INDEXES, WORDS, ONES, NULLS, NULLS, TIMES, YES, NULLS, YES, NULLS, NO, NULLS, YES, WORDS, ONES, ONES, TIMES, TIMES, ONES]),
     statement!("open_item_end", true, [STEPS, INDEXES, WORDS, ONES, NULLS, NULLS, TIMES, YES, NULLS, NULLS, TIMES, BYTES]),
     statement!("open_item_end_range", true, ["7", "0", "10000", "'cancelled'::text", "'epoch'::timestamptz"], about 10_000),
-    statement!("prune_roots", true, ["'epoch'::timestamptz + interval '2005000 s'", KEYS_STAY, "1000"], about 1_000),
+    statement!("prune_roots", true, ["true", "'epoch'::timestamptz + interval '2005000 s'", KEYS_STAY, "1000"], about 1_000),
     statement!("open_item_add", true, [STEPS, LATER, NULLS, WORDS, TIMES, NULLS, NULLS, ONES, ONES, ONES, NULLS, NULLS, NULLS, NULLS, NULLS, NULLS, NULLS, NULLS, BYTES]),
     statement!("ended_item_add", true, [STEPS, INDEXES, NULLS, WORDS, TIMES, TIMES, TIMES, ONES, ONES, ONES, NULLS, NULLS, BYTES, BYTES]),
     statement!("open_item_renew", true, [STEPS, INDEXES, ONES, ONES, TIMES]),

@@ -2,6 +2,7 @@
 
 use crate::conformance::Backend;
 use crate::conformance::samples::granted;
+use crate::database::Admin;
 use crate::golden;
 use crate::place::{Place, ledger, other_job};
 use std::time::Duration;
@@ -19,7 +20,7 @@ fn servers_that_start_together_do_not_collide() {
             assert_eq!(server.join().unwrap(), Ok(()));
         }
     });
-    assert_eq!(place.admin().value("select count(*) from tidegate.migration"), "4");
+    assert_eq!(place.admin().value("select count(*) from tidegate.migration"), "5");
 }
 
 #[test]
@@ -35,27 +36,35 @@ fn rows_can_be_read_without_us() {
 
 #[test]
 fn a_database_of_an_earlier_version_is_brought_forward_and_keeps_what_is_in_it() {
-    const FIRST: &str = include_str!("../../sql/postgres/migrations/0001_tables.sql");
     let place = Place::fresh();
     let admin = place.admin();
     drop(place.open());
     let newest = admin.rows(DUMP);
-    let sum = admin.value("select checksum from tidegate.migration where number = 1");
-    admin.run("drop schema tidegate cascade");
-    admin.run(include_str!("../../sql/postgres/schema_make.sql"));
-    admin.run(include_str!("../../sql/postgres/migration_table.sql"));
-    admin.run(FIRST);
-    admin.run(&format!(
-        "insert into tidegate.migration (number, name, checksum) values (1, 'tables', '{sum}')"
-    ));
-    let id = admin.value("select tidegate.submit('mail.send')");
-    let mut store = place.open();
-    assert_eq!(admin.rows(DUMP), newest);
-    let letters = store.letters(0, 9).unwrap();
-    assert_eq!(
-        letters.iter().map(|letter| format!("{:032x}", letter.id.0)).collect::<Vec<_>>(),
-        [id.replace('-', "")]
-    );
+    let made = admin.rows("select number, name, checksum from tidegate.migration order by number");
+    for earlier in 1..made.len() {
+        admin.run("drop schema tidegate cascade");
+        admin.run(include_str!("../../sql/postgres/schema_make.sql"));
+        admin.run(include_str!("../../sql/postgres/migration_table.sql"));
+        for step in &made[..earlier] {
+            make(&admin, step);
+        }
+        let id = admin.value("select tidegate.submit('mail.send')");
+        let mut store = place.open();
+        assert_eq!(admin.rows(DUMP), newest, "from {earlier}");
+        let letters = store.letters(0, 9).unwrap();
+        assert_eq!(
+            letters.iter().map(|letter| format!("{:032x}", letter.id.0)).collect::<Vec<_>>(),
+            [id.replace('-', "")]
+        );
+    }
+}
+
+/// Makes a step: its number, its name and its checksum are given.
+fn make(admin: &Admin, step: &[Option<String>]) {
+    let [Some(number), Some(name), Some(sum)] = step else { panic!("{step:?}") };
+    let file = format!("{}/sql/postgres/migrations/{number:0>4}_{name}.sql", env!("CARGO_MANIFEST_DIR"));
+    admin.run(&std::fs::read_to_string(file).unwrap());
+    admin.run(&format!("insert into tidegate.migration values ({number}, '{name}', '{sum}')"));
 }
 
 /// `docs/reference/tables.md`.
