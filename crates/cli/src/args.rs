@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use tidegate_core::model::OWN_TAGS;
 use tidegate_core::state::State;
 use tidegate_core::time::Span;
+use tidegate_worker::IO_SLOTS;
 
 /// The hidden first argument by which this binary becomes the guardian of processes.
 pub const GUARDIAN: &str = "guardian";
@@ -90,7 +91,7 @@ pub struct Run {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub slots: Option<u32>,
     /// Requests of `http` steps and statements of `sql` steps at once.
-    #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(long, value_name = "N", default_value_t = IO_SLOTS, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub io_slots: u32,
     /// Let requests ask link-local addresses, where machines in a cloud find their own credentials.
     #[arg(long)]

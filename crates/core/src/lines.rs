@@ -110,6 +110,18 @@ impl Core {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testkit::Kit;
+
+    #[test]
+    fn ten_thousand_may_wait_for_an_action_that_says_nothing_about_its_line() {
+        let Kit { mut core, .. } = Kit::new(1);
+        let work = Name::new("silent");
+        (1..10_000).for_each(|node| core.joined_line(&work, NodeId(node)));
+        assert!(core.full_line(&work).is_none());
+        core.joined_line(&work, NodeId(10_000));
+        let refusal = core.full_line(&work).map(|line| line.refusal());
+        assert_eq!(refusal, Some(Refusal::LineFull { action: work, max_length: 10_000 }));
+    }
 
     #[test]
     fn percentiles_need_a_few_durations_and_forget_old_ones() {

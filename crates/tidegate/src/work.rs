@@ -4,7 +4,7 @@ use crate::error::Error;
 use crate::forward::{Hired, hire};
 use crate::tidegate::Tidegate;
 use tidegate_core::ids::Name;
-use tidegate_worker::{Control, GuardianCommand, LogSink, Settings, WorkerError};
+use tidegate_worker::{Control, GuardianCommand, LogSink, Settings, WorkerError, cores};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
@@ -98,10 +98,6 @@ impl Work {
         let stopped = working.stop().await;
         failed.map_or(stopped, Err)
     }
-}
-
-fn cores() -> u32 {
-    std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32)
 }
 
 /// A worker that works in the background. Dropping it stops the work as [`Working::stop`] does, without waiting.

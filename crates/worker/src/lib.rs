@@ -35,4 +35,4 @@ pub use functions::Functions;
 pub use guardian::GuardianCommand;
 pub use link::{Join, Link, Slots, ToEngine, ToWorker};
 pub use logs::{LogLine, LogSink, Stream};
-pub use worker::{Control, Settings, Worker, WorkerError};
+pub use worker::{Control, IO_SLOTS, Settings, Worker, WorkerError, cores};

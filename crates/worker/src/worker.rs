@@ -23,6 +23,14 @@ const FAREWELL: Span = Span::seconds(1);
 /// Messages, or ends, that are looked at before anything else is.
 const AT_ONCE: usize = 64;
 
+/// Functions, requests and statements at once unless told otherwise: they wait more than they work.
+pub const IO_SLOTS: u32 = 256;
+
+/// Processes at once unless told otherwise.
+pub fn cores() -> u32 {
+    std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32)
+}
+
 /// What kind of worker to be.
 pub struct Settings {
     pub name: Name,
@@ -42,13 +50,12 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// One process a core if they can be guarded, 256 functions and requests, the default queue, no labels, no functions, no logs.
+    /// One process a core if they can be guarded, [`IO_SLOTS`], the default queue, no labels, no functions, no logs.
     pub fn new(name: impl Into<Name>, incarnation: u64, guardian: Option<GuardianCommand>) -> Settings {
-        let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
         Settings {
             name: name.into(),
             incarnation,
-            slots: Slots { process: if guardian.is_some() { cores } else { 0 }, io: 256 },
+            slots: Slots { process: if guardian.is_some() { cores() } else { 0 }, io: IO_SLOTS },
             queues: vec![Name::new(Requirement::DEFAULT_QUEUE)],
             labels: Vec::new(),
             grace: GRACE,

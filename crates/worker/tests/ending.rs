@@ -10,7 +10,7 @@ use tidegate_core::ids::{Name, RunId};
 use tidegate_core::protocol::{LARGEST_OUTPUT, Lease, Outcome, Payload};
 use tidegate_core::time::Span;
 use tidegate_worker::functions::BoxFuture;
-use tidegate_worker::{Ctx, WorkerError, order};
+use tidegate_worker::{Ctx, Settings, WorkerError, order};
 use tokio::sync::mpsc;
 
 /// A leader and a grandchild that both ignore SIGTERM and hold the witness open.
@@ -45,6 +45,21 @@ async fn whoever_ignores_being_asked_is_killed_with_all_its_children() {
     assert_eq!(witness.line(), "up");
     bench.engine.stop(lease);
     assert_eq!(within(bench.engine.outcome(lease)).await, Outcome::Stopped);
+    witness.gone();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn five_seconds_pass_between_being_asked_and_being_killed_unless_told_otherwise() {
+    let usual = Settings::new("usual", 1, None).grace;
+    let mut bench = bench(|settings| settings.grace = usual);
+    let witness = Witness::new();
+    let lease = bench.engine.hand_out(script(STUBBORN, &witness));
+    assert_eq!(witness.line(), "up");
+    let asked = Instant::now();
+    bench.engine.stop(lease);
+    assert_eq!(within(bench.engine.outcome(lease)).await, Outcome::Stopped);
+    let took = asked.elapsed();
+    assert!((Duration::from_secs(5)..Duration::from_secs(10)).contains(&took), "{took:?}");
     witness.gone();
 }
 

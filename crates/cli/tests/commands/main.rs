@@ -7,6 +7,7 @@ mod actions;
 mod cancel;
 mod chains;
 mod check;
+mod defaults;
 mod examples;
 mod folder;
 mod guides;
