@@ -245,9 +245,10 @@ pub trait Store: Reads {
     fn set_aside(&mut self, letter: u64, why: &str) -> Result<(), StoreError>;
 
     /// Deletes roots that ended before `before`, with everything below them: those that succeeded, then the others, and
-    /// of each those that ended first first. It stops when it has deleted `most` rows, also in the middle of a root, and the next call goes on there. Ask again until no
-    /// row goes. Of a root its items go first, then its steps and sub-runs, deepest first, and itself last: until then it
-    /// is found, and how it ended can be asked. Roots with an idempotency key stay at least [`KEYS_STAY`] after their end.
+    /// of each those that ended first first. It stops when it has deleted `most` rows, also in the middle of a root, and
+    /// the next call goes on there. Ask again until no row goes. Of a root its items go first, then its steps and
+    /// sub-runs, deepest first, and itself last: until then it is found, and how it ended can be asked. Roots with an
+    /// idempotency key stay at least [`KEYS_STAY`] after their end.
     fn prune(&mut self, before: Before, most: u32) -> Result<Pruned, StoreError>;
 
     /// `wake` is called, from any thread, when a letter or a change of the lead may have come. Only a hint.
