@@ -120,7 +120,10 @@ mod tests {
         assert!(core.full_line(&work).is_none());
         core.joined_line(&work, NodeId(10_000));
         let refusal = core.full_line(&work).map(|line| line.refusal());
-        assert_eq!(refusal, Some(Refusal::LineFull { action: work, max_length: 10_000 }));
+        assert_eq!(
+            refusal,
+            Some(Refusal::LineFull { action: work, max_length: 10_000, declared: Origin::default() })
+        );
     }
 
     #[test]
