@@ -117,5 +117,6 @@ fn flow(name: &str, steps: Vec<Step>) -> Flow {
         outputs: None,
         file: "bench".into(),
         line: 1,
+        parallel_line: None,
     }
 }

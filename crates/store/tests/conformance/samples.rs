@@ -124,5 +124,6 @@ pub fn flow(name: &str, lines: u32) -> Flow {
         outputs: None,
         file: Name::new("flow.yaml"),
         line: 1,
+        parallel_line: None,
     }
 }

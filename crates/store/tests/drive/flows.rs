@@ -133,5 +133,6 @@ fn flow(name: &str, steps: Vec<Step>) -> Flow {
         outputs: None,
         file: "flows.yaml".into(),
         line: 1,
+        parallel_line: None,
     }
 }
