@@ -37,7 +37,7 @@ pub enum Command {
     /// Ctrl-C or SIGTERM cancels the run and waits for its end, a second one kills what runs. A run whose process was
     /// killed stays open, and --resume finishes it.
     Run(Run),
-    /// Look at what was submitted, and cancel it, also while it runs.
+    /// Look at what was submitted, cancel it, also while it runs, and retry it.
     Runs(Runs),
     /// Say everything that is wrong with files.
     Check(Check),
@@ -87,6 +87,13 @@ pub struct Run {
     #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true,
           value_parser = clap::value_parser!(i8).range(-100..=100))]
     pub priority: i8,
+    #[command(flatten)]
+    pub here: Here,
+}
+
+/// For commands that carry out a run in this process.
+#[derive(Args, Debug)]
+pub struct Here {
     /// Processes at once; one a core unless told otherwise.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub slots: Option<u32>,
@@ -202,6 +209,11 @@ pub enum RunsCommand {
     ///
     /// What waits ends at once, what runs is told to stop. Returns when they have ended, or after ten seconds.
     Cancel(RunsCancel),
+    /// Run again what has ended, here, as a new run; the exit code tells how it ended.
+    ///
+    /// The new run has the inputs, tags and priority of the old one, and the version of the flow that it ran on. Steps that
+    /// succeeded are reused and not run again, if all that they wait for is reused too.
+    Retry(RunsRetry),
 }
 
 #[derive(Args, Debug)]
@@ -247,6 +259,18 @@ pub struct RunsCancel {
     pub yes: bool,
     #[command(flatten)]
     pub store: StoreFile,
+}
+
+#[derive(Args, Debug)]
+pub struct RunsRetry {
+    /// The run; the beginning of its id is enough.
+    #[arg(value_name = "RUN")]
+    pub id: String,
+    /// Reuse nothing, and run every step again; also of a run that succeeded.
+    #[arg(long)]
+    pub from_start: bool,
+    #[command(flatten)]
+    pub here: Here,
 }
 
 #[derive(Args, Debug)]

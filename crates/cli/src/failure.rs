@@ -90,6 +90,8 @@ impl Failure {
                 .help("choose another store with --store PATH; `tidegate why` shows what waits in this one"),
             StoreError::Newer { .. } => Failure::new("newer-store", error.to_string())
                 .help("use the newer version, or another store with --store PATH"),
+            StoreError::Older { .. } => Failure::new("older-store", error.to_string())
+                .help("end the earlier version that uses it, or choose another store with --store PATH"),
             StoreError::Unusable(_) => Failure::new("unusable", error.to_string()).help(
                 "see that the disk has room and can be written, or choose another store with --store PATH",
             ),
@@ -106,6 +108,8 @@ impl Failure {
             StoreError::Newer { .. } => {
                 Failure::new("newer-store", error.to_string()).help("use the newer version")
             }
+            StoreError::Older { .. } => Failure::new("older-store", error.to_string())
+                .help("a server of this version brings it forward when it starts"),
             StoreError::Broken(_) | StoreError::InUse(_) => Failure::new("store", error.to_string()),
         };
         // Nobody has to see who may enter, and how.
@@ -118,6 +122,9 @@ impl Failure {
         match error {
             Error::Store(error) | Error::Outage(error) => Failure::store(error, path),
             Error::Refused(refusal) => Failure::new("refused", refusal.to_string()).exit(Exit::Refused),
+            Error::UnknownRun(_) => {
+                Failure::new("not-found", error.to_string()).at(path.display()).exit(Exit::NotFound)
+            }
             error => Failure::new("engine", error.to_string()).at(path.display()),
         }
     }

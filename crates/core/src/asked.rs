@@ -6,6 +6,7 @@ use crate::model::{Action, Flow, Work};
 use crate::nodes::{Run, StepState};
 use crate::protocol::Question;
 use crate::state::State;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// A question with everything around it, except what only the store has.
@@ -22,6 +23,8 @@ pub struct Asked {
     pub step: Option<u32>,
     /// For each step, how it ended, if it has.
     pub ended: Vec<Option<State>>,
+    /// Steps that ended in another run, and which ones there.
+    pub reused: BTreeMap<u32, NodeId>,
     pub callee: Option<Called>,
 }
 
@@ -33,9 +36,10 @@ pub enum Called {
 }
 
 impl Asked {
-    /// The task that is the step at `index` of the run.
+    /// The task that was the step at `index` of the run, which may be that of another run.
     pub fn step_task(&self, index: u32) -> TaskId {
-        TaskId::node(self.run.step(index as usize))
+        let own = || self.run.step(index as usize);
+        TaskId::node(self.reused.get(&index).copied().unwrap_or_else(own))
     }
 }
 
@@ -61,6 +65,7 @@ impl Core {
             inputs: TaskId::node(run.parent.unwrap_or(run_node)),
             step,
             ended: run.steps.iter().map(ended).collect(),
+            reused: run.reused.clone(),
             callee: step.and_then(|step| self.called(run, step)),
         })
     }

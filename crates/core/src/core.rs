@@ -106,6 +106,7 @@ impl Core {
             Command::Declare(declare) => self.declare(declare, now),
             Command::Submit(submit) => self.submit(submit, now),
             Command::Post { submit, flaw } => Ok(self.post(submit, flaw, now)),
+            Command::Retry(retry) => self.retry(retry, now),
             Command::Cancel(task) => self.cancel(task, now),
             Command::Finish(finish) => self.finish(finish, now),
             Command::Heartbeat(heartbeat) => self.heartbeat(heartbeat, now),

@@ -112,6 +112,10 @@ impl Sum {
                 StepState::Blocked(_) | StepState::Ready | StepState::Asking => self.number(0),
             }
         }
+        for (&index, &ran) in &run.reused {
+            self.number(u64::from(index));
+            self.node(Some(ran));
+        }
     }
 
     fn step(&mut self, step: &Step) {

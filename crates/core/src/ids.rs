@@ -110,6 +110,11 @@ impl NodeId {
     pub fn step(self, index: usize) -> NodeId {
         NodeId(self.0 + 1 + index as u64)
     }
+
+    /// The run of which this is the step at `index`.
+    pub fn run(self, index: u32) -> Option<NodeId> {
+        self.0.checked_sub(1 + u64::from(index)).map(NodeId)
+    }
 }
 
 /// Everything that can be admitted: a node, or one item (or slot) of a loop.
@@ -192,5 +197,6 @@ mod tests {
     #[test]
     fn steps_follow_their_run() {
         assert_eq!(NodeId(10).step(0), NodeId(11));
+        assert_eq!((NodeId(10).step(3).run(3), NodeId(3).run(3)), (Some(NodeId(10)), None));
     }
 }

@@ -97,8 +97,10 @@ impl Core {
                 let Some(run) = parent else { return };
                 if life.state.is_end() {
                     if let Some(record) = self.run_mut(run) {
-                        record.steps[body.index as usize] = StepState::Ended(life.state);
-                        record.open -= 1;
+                        match body.kind {
+                            StepKind::Reused { of, .. } => record.reuse(body.index, life.state, of),
+                            _ => record.end_step(body.index, life.state),
+                        }
                         self.note_step_error(run, body.index, life.state, life.error.as_deref());
                     }
                 } else {
@@ -190,7 +192,7 @@ impl Core {
             }
             StepKind::SubFlow => Kind::SubFlow { child: None },
             StepKind::Wait { until } => Kind::Wait { until },
-            StepKind::Nothing => return,
+            StepKind::Nothing | StepKind::Reused { .. } => return,
         };
         let parallel = parallel.filter(|_| kind.takes_a_place());
         let start_by = body.start_by.filter(|_| life.started.is_none());
@@ -389,20 +391,7 @@ impl Core {
         }
         self.begun.insert(node);
         let Some(run) = self.run_mut(node) else { return };
-        let plan = run.plan.clone();
-        for (index, step) in plan.flow.steps.iter().enumerate() {
-            if !matches!(run.steps[index], StepState::Blocked(_)) {
-                continue;
-            }
-            let open = |&&before: &&u32| !matches!(run.steps[before as usize], StepState::Ended(_));
-            run.steps[index] = match step.after.iter().filter(open).count() as u32 {
-                0 => {
-                    run.ready.push_back(index as u32);
-                    StepState::Ready
-                }
-                missing => StepState::Blocked(missing),
-            };
-        }
+        run.find_ready();
         run.sweep = run.stop.and(Some(0)).filter(|_| run.open > 0);
         let (deadline, is_done) = (run.deadline, run.open == 0);
         if let Some(at) = deadline {

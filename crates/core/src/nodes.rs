@@ -174,6 +174,8 @@ pub(crate) struct Run {
     pub steps: Vec<StepState>,
     /// Steps that have not ended.
     pub open: u32,
+    /// Steps that ended in another run, and which ones there.
+    pub reused: BTreeMap<u32, NodeId>,
     /// Steps whose predecessors have all ended, to be looked at.
     pub ready: VecDeque<u32>,
     pub stop: Option<Stop>,

@@ -116,6 +116,12 @@ pub enum Happening {
         /// How many items ended alike, this one and those after it.
         count: u32,
     },
+    /// A step of a run that retries another ended there, and is not run again.
+    TaskReused {
+        state: State,
+        /// In which it ran.
+        run: RunId,
+    },
     /// A worker did not renew its lease in time; what it still does counts for nothing.
     LeaseExpired {
         /// Nothing if it was granted before the position from which events are read.
@@ -157,6 +163,7 @@ impl Happening {
             Happening::TaskRetrying { .. } => "task.retrying",
             Happening::TaskReturned { .. } => "task.returned",
             Happening::TaskFinished { .. } => "task.finished",
+            Happening::TaskReused { .. } => "task.reused",
             Happening::LeaseExpired { .. } => "lease.expired",
             Happening::LimitChanged { .. } => "limit.changed",
             Happening::WorkerJoined { .. } => "worker.joined",

@@ -8,6 +8,7 @@ pub mod clock;
 pub mod cluster;
 pub mod events;
 mod reader;
+mod recall;
 pub mod server;
 pub mod shell;
 pub mod writer;
@@ -15,6 +16,7 @@ pub mod writer;
 pub use clock::EngineClock;
 pub use cluster::Listener;
 pub use reader::Reader;
+pub use recall::{is_there, recall};
 pub use server::{Input, MakeCore, Output, Server};
 pub use shell::{
     Definition, Deliver, Delivery, Engine, EngineError, Evaluate, Prepared, Settings, in_one_form,

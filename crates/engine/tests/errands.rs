@@ -9,7 +9,7 @@ use support::{NoTemplates, attempt, engine, join, node_of, submit, succeeded, wo
 use tidegate_core::Asked;
 use tidegate_core::ids::{Name, RunId};
 use tidegate_core::protocol::{
-    Answer, Body, Command, Evaluation, Payload, Refusal, Submission, Submit, Write,
+    Answer, Body, Command, Evaluation, Payload, Refusal, Retry, Submission, Submit, Write,
 };
 use tidegate_core::state::State;
 use tidegate_engine::{Definition, Delivery, Engine, Evaluate, Prepared, Settings};
@@ -194,4 +194,28 @@ async fn a_letter_whose_key_means_something_else_is_refused_and_says_so() {
         assert_eq!(row.life.error.as_deref(), Some("idempotency key `once` was used for something else"));
         return;
     }
+}
+
+#[tokio::test]
+async fn a_retry_whose_answer_was_lost_makes_one_run_also_after_that_has_ended() {
+    let store = MemoryStore::new();
+    let first = alone(&store);
+    let retry = |id, of| Retry { id: RunId(id), of: RunId(of), from_start: true, queue: None, past: None };
+    assert_eq!(first.retry(retry(2, 1)).await.unwrap(), Answer::Refused(Refusal::UnknownRun(RunId(1))));
+    let mut deliveries = first.attach(worker(), 1);
+    first.insist(join(1)).await.unwrap();
+    first.send(Command::Submit(submit(1))).await.unwrap();
+    assert_eq!(first.retry(retry(2, 1)).await.unwrap(), Answer::Refused(Refusal::StillOpen(RunId(1))));
+    first.report(vec![succeeded(attempt(&mut deliveries).await)]);
+    first.result(RunId(1)).await.unwrap();
+    assert!(matches!(deliveries.recv().await, Some(Delivery::Reported(_))));
+    let node = node_of(&first.retry(retry(2, 1)).await.unwrap());
+    let again = Answer::Accepted { node, again: true };
+    assert_eq!(first.insist(Command::Retry(retry(2, 1))).await.unwrap(), again);
+    first.report(vec![succeeded(attempt(&mut deliveries).await)]);
+    assert_eq!(first.result(RunId(2)).await.unwrap().map(|result| result.node), Some(node));
+    first.shut_down().await;
+    let second = alone(&store);
+    assert_eq!(second.insist(Command::Retry(retry(2, 1))).await.unwrap(), again);
+    second.shut_down().await;
 }

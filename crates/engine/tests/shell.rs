@@ -7,13 +7,14 @@ use std::time::Duration;
 use tidegate_core::admission::{Skills, SlotCounts};
 use tidegate_core::ids::{Name, NodeId, RunId, TaskId};
 use tidegate_core::protocol::{
-    Answer, Command, Declare, Evaluation, Finish, Heartbeat, Join, Lease, NodeRow, Outcome, Payload,
+    Answer, Command, Declare, Evaluation, Finish, Heartbeat, Join, Lease, NodeRow, Outcome, Payload, Retry,
     Submission, Submit, Write,
 };
 use tidegate_core::state::State;
+use tidegate_core::time::Moment;
 use tidegate_core::{Asked, RESIDENT};
-use tidegate_engine::{Definition, Delivery, Engine, Evaluate, Prepared, Settings};
-use tidegate_store::{Ended, Entry, Found, Loaded, MemoryStore, Reads, Sought, StoreError, Wanted};
+use tidegate_engine::{Definition, Delivery, Engine, EngineError, Evaluate, Prepared, Settings};
+use tidegate_store::{Before, Ended, Entry, Found, Loaded, MemoryStore, Reads, Sought, StoreError, Wanted};
 
 fn worker() -> Name {
     Name::new("worker")
@@ -152,6 +153,10 @@ impl Reads for Gate {
         self.store.tree(root)
     }
 
+    fn outline(&mut self, root: NodeId) -> Result<Vec<NodeRow>, StoreError> {
+        self.store.outline(root)
+    }
+
     fn item_states(&mut self, step: NodeId) -> Result<Vec<(State, u32)>, StoreError> {
         self.store.item_states(step)
     }
@@ -201,6 +206,36 @@ async fn a_lease_that_ended_while_its_order_was_read_is_not_delivered() {
     let second = lease_of(deliveries.recv().await);
     let root = engine.read(move |core, _| core.root_id(second.task.node)).await.unwrap();
     assert_eq!(root, Some(RunId(2)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_pruned_while_a_retry_may_need_it() {
+    let store = MemoryStore::new();
+    let open = Arc::new(Mutex::new(()));
+    let (asked, is_asked) = mpsc::channel();
+    let engine = engine(&store, Gate { store: store.handle(), asked, open: open.clone() });
+    let mut deliveries = engine.attach(worker(), 1);
+    engine.insist(join(1)).await.unwrap();
+    engine.send(job(1, "1")).await.unwrap();
+    let lease = lease_of(deliveries.recv().await);
+    engine.send(finish(lease, Outcome::failed("boom"))).await.unwrap();
+    let retry = Retry { id: RunId(2), of: RunId(1), from_start: false, queue: None, past: None };
+    let closed = open.lock().unwrap();
+    let retries = engine.clone();
+    let retrying = tokio::spawn(async move { retries.retry(retry).await });
+    tokio::task::block_in_place(|| {
+        is_asked.recv().unwrap();
+        let pruned = tokio::runtime::Handle::current().block_on(engine.prune(Before::all(Moment(i64::MAX))));
+        assert!(matches!(pruned, Err(EngineError::Unavailable)), "{pruned:?}");
+    });
+    drop(closed);
+    let node = node_of(&retrying.await.unwrap().unwrap());
+    assert_eq!(lease_of(deliveries.recv().await).task, TaskId::node(node));
+    assert_eq!(
+        engine.prune(Before::all(Moment(i64::MAX))).await.unwrap().roots,
+        1,
+        "nothing of it is reused"
+    );
 }
 
 /// How a run of a flow ends whose only template is answered like this, and how often it was asked for.

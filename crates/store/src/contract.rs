@@ -72,6 +72,9 @@ pub enum StoreError {
     Broken(String),
     #[error("the store was written by a newer version of Tidegate (schema {found}, this one knows {known})")]
     Newer { found: u32, known: u32 },
+    /// Whoever owns it brings it forward.
+    #[error("the store is of an earlier version of Tidegate (schema {found}, this one knows {known})")]
+    Older { found: u32, known: u32 },
     #[error("this store is in use ({0})")]
     InUse(String),
 }
@@ -203,6 +206,10 @@ pub trait Reads: Send {
     /// A root and everything below it, in the order of their numbers, without payloads. Nothing if it is not there.
     fn tree(&mut self, root: NodeId) -> Result<Vec<NodeRow>, StoreError>;
 
+    /// A root and, of a run, its own steps, in the order of their numbers, without payloads: those of flows inside it are
+    /// left out. Nothing if it is not there.
+    fn outline(&mut self, root: NodeId) -> Result<Vec<NodeRow>, StoreError>;
+
     /// How many items of a loop have a row, by their states.
     fn item_states(&mut self, step: NodeId) -> Result<Vec<(State, u32)>, StoreError>;
 
@@ -248,7 +255,8 @@ pub trait Store: Reads {
     /// of each those that ended first first. It stops when it has deleted `most` rows, also in the middle of a root, and
     /// the next call goes on there. Ask again until no row goes. Of a root its items go first, then its steps and
     /// sub-runs, deepest first, and itself last: until then it is found, and how it ended can be asked. Roots with an
-    /// idempotency key stay at least [`KEYS_STAY`] after their end.
+    /// idempotency key stay at least [`KEYS_STAY`] after their end, and those whose steps an open run reuses stay until it
+    /// has ended.
     fn prune(&mut self, before: Before, most: u32) -> Result<Pruned, StoreError>;
 
     /// `wake` is called, from any thread, when a letter or a change of the lead may have come. Only a hint.

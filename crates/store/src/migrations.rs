@@ -46,8 +46,7 @@ pub fn expect_newest(all: &[Migration], made: &[Made]) -> Result<(), StoreError>
         return Ok(());
     }
     let found = made.last().map_or(0, |step| step.number);
-    let old = format!("its schema is {found}, and only an owner can bring it to {}", known(all));
-    Err(StoreError::Broken(old))
+    Err(StoreError::Older { found, known: known(all) })
 }
 
 /// FNV-1a: it has to notice an edit, not an attack. Line ends do not count, because git may change them.

@@ -120,6 +120,7 @@ fn lead(store: &mut dyn Store) -> u32 {
 fn the_drive_meets_every_kind_of_write() {
     let mut runner = TestRunner::deterministic();
     let mut seen = BTreeMap::<String, u32>::new();
+    let mut reused = 0;
     for _ in 0..48 {
         let (mut drive, mut laws) = (Drive::new(), Laws::default());
         for one in moves(250).new_tree(&mut runner).unwrap().current() {
@@ -128,12 +129,14 @@ fn the_drive_meets_every_kind_of_write() {
                 laws.check(&write);
                 let text = format!("{write:?}");
                 *seen.entry(text.split(['(', ' ']).next().unwrap_or_default().to_owned()).or_default() += 1;
+                reused += u32::from(text.contains("Reused"));
             }
         }
     }
     let all = "Declared Ended Entered Granted ItemsAdded ItemsEnded LimitSet Moved NodeAdded PaceTaken Paused \
                Ranked Renewed Stopping WorkerGone WorkerJoined";
     assert_eq!(seen.into_keys().collect::<Vec<_>>().join(" "), all);
+    assert!(reused > 0, "no run went on where another ended");
 }
 
 #[test]

@@ -14,7 +14,7 @@ use tidegate_core::protocol::{
 use tidegate_core::state::State;
 use tidegate_core::time::Moment;
 use tidegate_core::{Asked, Called};
-use tidegate_engine::{Definition, Evaluate, Prepared};
+use tidegate_engine::{Definition, Evaluate, Prepared, is_there};
 use tidegate_flow::evaluate::{
     Callee, Extent, Items, Needed, Part, Scope, StepResult, Within, evaluate_job, evaluate_outputs,
     evaluate_step, evaluate_when, list_place, steps_needed,
@@ -40,7 +40,7 @@ impl Evaluate for Evaluator {
         };
         match evaluated {
             Ok(evaluation) => Ok(evaluation),
-            Err(Trouble::TooLarge(error)) => Ok(Evaluation::Failed { error }),
+            Err(Trouble::Said(error)) => Ok(Evaluation::Failed { error }),
             Err(Trouble::Store(error)) => Err(error),
         }
     }
@@ -53,8 +53,8 @@ impl Evaluate for Evaluator {
 /// Why a question has no answer by its templates.
 enum Trouble {
     Store(StoreError),
-    /// A sentence about what they refer to.
-    TooLarge(String),
+    /// A sentence about what they refer to: it is too large, or gone.
+    Said(String),
 }
 
 impl From<StoreError> for Trouble {
@@ -170,6 +170,13 @@ fn step_result(
     store: &mut dyn Reads,
 ) -> Result<StepResult, Trouble> {
     let (task, step) = (asked.step_task(needed.step), &asked.flow.steps[needed.step as usize]);
+    let is_reused = asked.reused.contains_key(&needed.step) && !matches!(needed.extent, Extent::State);
+    if is_reused && !is_there(store, task.node, needed.step)? {
+        let name = &step.name;
+        return Err(Trouble::Said(format!(
+            "what step `{name}` put out is gone with the run that it is reused from; retry from the start"
+        )));
+    }
     let ended = store.ended(task)?;
     let error = ended.as_ref().and_then(|ended| ended.error.clone());
     let output = match (needed.extent, &step.each) {
@@ -179,9 +186,7 @@ fn step_result(
             let left = output.as_ref().map_or(Some(*room), |output| room.checked_sub(output.bytes().len()));
             *room = left.ok_or_else(|| {
                 let most = LARGEST_OUTPUT >> 20;
-                Trouble::TooLarge(format!(
-                    "the outputs that are referred to are larger than {most} MiB together"
-                ))
+                Trouble::Said(format!("the outputs that are referred to are larger than {most} MiB together"))
             })?;
             json(output.as_ref())
         }
@@ -219,7 +224,7 @@ fn items(task: TaskId, step: &str, store: &mut dyn Reads) -> Result<Vec<Json>, T
         bytes += page.iter().map(|(_, ended)| size(ended)).sum::<usize>();
         if bytes > LARGEST_PAYLOAD {
             let most = LARGEST_PAYLOAD >> 20;
-            return Err(Trouble::TooLarge(format!(
+            return Err(Trouble::Said(format!(
                 "the output of the loop `{step}` is larger than {most} MiB; \
                  `steps.{step}.output.done`, `.failed` and `.cancelled` can be used nevertheless"
             )));
@@ -251,4 +256,36 @@ fn json(payload: Option<&Payload>) -> Json {
 fn wall_clock() -> Moment {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     Moment(since.map_or(0, |since| i64::try_from(since.as_micros()).unwrap_or(i64::MAX)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use tidegate_store::MemoryStore;
+
+    #[test]
+    fn what_is_reused_and_gone_is_said() {
+        let answer = |output: &str| {
+            let text = format!("flow: a\nsteps: {{ b: {{ run: [ls] }} }}\noutputs: {{ c: '{output}' }}\n");
+            let flow = tidegate_flow::parse("a.yaml", &text).expect("it is valid").flows.remove(0);
+            let run = NodeId(10);
+            let asked = Asked {
+                question: Question::Outputs { run },
+                flow: Arc::new(flow),
+                run,
+                run_name: "run".to_owned(),
+                inputs: TaskId::node(run),
+                step: None,
+                ended: vec![Some(State::Succeeded)],
+                reused: BTreeMap::from([(0, NodeId(5))]),
+                callee: None,
+            };
+            Evaluator::default().evaluate(&asked, &mut MemoryStore::new()).expect("memory answers")
+        };
+        let gone = "what step `b` put out is gone with the run that it is reused from; retry from the start";
+        assert_eq!(answer("{{ steps.b.output.stdout }}"), Evaluation::Failed { error: gone.to_owned() });
+        let how = Evaluation::Outputs(Payload::new(r#"{"c":"succeeded"}"#));
+        assert_eq!(answer("{{ steps.b.state }}"), how, "how it ended is known");
+    }
 }

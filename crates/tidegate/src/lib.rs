@@ -3,7 +3,7 @@
 //! - [`Tidegate`]: an engine over a store; defines actions and flows, submits, works
 //! - [`Builder`]: how it is opened; on PostgreSQL any number of processes share a store
 //! - [`ActionBuilder`]: the limits of an action; [`Ctx`]: what its function knows about an attempt
-//! - [`Submit`], [`Run`], [`Ending`]: something to be done, and what becomes of it
+//! - [`Submit`], [`Run`], [`Ending`]: something to be done, and what becomes of it; [`Retry`]: the same again
 //! - [`Work`], [`Working`]: the slots of this process
 //! - [`Limits`]: limits that change while everything runs
 //! - [`Events`]: what happens, for who wants to follow; [`Happening`]: the catalogue
@@ -21,6 +21,7 @@ mod events;
 mod forward;
 mod limits;
 mod registry;
+mod retry;
 mod run;
 mod store;
 mod submit;
@@ -33,6 +34,7 @@ pub use error::Error;
 pub use events::Events;
 pub use forward::{Hired, hire};
 pub use limits::{Limits, SetLimit};
+pub use retry::Retry;
 pub use run::{Ending, Run};
 pub use submit::Submit;
 pub use tidegate::Tidegate;

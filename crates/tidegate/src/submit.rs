@@ -15,7 +15,7 @@ use std::pin::Pin;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tidegate_core::ids::{Name, RunId};
 use tidegate_core::model::{PRIORITIES, QUEUE_TAG};
-use tidegate_core::protocol::{self, Answer, BATCH_BYTES, Idempotency, Payload, check_size};
+use tidegate_core::protocol::{self, Answer, BATCH_BYTES, Idempotency, Payload, Refusal, check_size};
 use tidegate_core::time::Moment;
 use tidegate_engine::{Definition, Engine, in_one_form};
 use tidegate_store::Post;
@@ -168,7 +168,7 @@ impl Submit {
                 tags.push((tag, value));
             }
         }
-        let id = RunId(Uuid::now_v7().as_u128());
+        let id = new_id();
         let submit = protocol::Submit { id, what: prepared.what, tags, priority, due, idempotency };
         check_size(submit.size())?;
         Ok(submit)
@@ -230,7 +230,17 @@ async fn submit_together(
     }
 }
 
-async fn accepted(tide: &Tidegate, id: RunId, key: Option<Name>, answer: Answer) -> Result<Run, Error> {
+/// Of something that was never asked for before.
+pub(crate) fn new_id() -> RunId {
+    RunId(Uuid::now_v7().as_u128())
+}
+
+pub(crate) async fn accepted(
+    tide: &Tidegate,
+    id: RunId,
+    key: Option<Name>,
+    answer: Answer,
+) -> Result<Run, Error> {
     let (id, node) = match (answer, key) {
         // It was submitted before under this key, and has its id from then.
         (Answer::Accepted { node, again: true }, Some(key)) => {
@@ -238,6 +248,7 @@ async fn accepted(tide: &Tidegate, id: RunId, key: Option<Name>, answer: Answer)
             (found.filter(|(found, _)| *found == node).map_or(id, |(_, id)| id), node)
         }
         (Answer::Accepted { node, .. }, _) => (id, node),
+        (Answer::Refused(Refusal::UnknownRun(of)), _) => return Err(Error::UnknownRun(of)),
         (Answer::Refused(refusal), _) => return Err(refusal.into()),
         (Answer::Done | Answer::Renewal(_), _) => return Err(Error::Unavailable),
     };

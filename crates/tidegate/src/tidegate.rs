@@ -6,6 +6,7 @@ use crate::error::Error;
 use crate::events::Events;
 use crate::limits::Limits;
 use crate::registry::Registry;
+use crate::retry::Retry;
 use crate::run::Run;
 use crate::store::Place;
 use crate::submit::{self, Submit};
@@ -165,6 +166,17 @@ impl Tidegate {
         Ok(Run::new(self.clone(), id, node))
     }
 
+    /// Does again what has ended without success, as a new run: of the version of its flow that it ran on, with the same
+    /// inputs, tags, key of its limits and priority, and the tag `tidegate.retry_of`. Steps that succeeded or were skipped
+    /// are reused and not run again, if everything they wait for is reused too; templates read what they put out where they
+    /// ran. An action is submitted anew. An idempotency key stays with the run it was given to.
+    ///
+    /// Refused is what has not ended ([`Refusal::StillOpen`](crate::Refusal::StillOpen)), and what succeeded
+    /// ([`Refusal::NothingToRetry`](crate::Refusal::NothingToRetry)) unless it is [repeated](Retry::from_start).
+    pub fn retry(&self, run: RunId) -> Retry {
+        Retry::new(self, run)
+    }
+
     /// Offers so many slots of this process for functions, and for requests of `http` steps. See [`Work::run_until`].
     pub fn work(&self, slots: u32) -> Work {
         Work::new(self, slots)
@@ -188,13 +200,13 @@ impl Tidegate {
 
     /// Deletes what ended longer ago than it is to be kept, and gives how many runs and jobs went: little by little, so that nobody
     /// waits long for it. What went is gone also if this is dropped in the middle. Whatever ended less than a minute ago
-    /// stays, and so does for a day what was submitted under a key.
+    /// stays, and so does for a day what was submitted under a key, and a run while another that reuses its steps is open.
     pub async fn prune(&self, keep: impl Into<Retention>) -> Result<u64, Error> {
         let now = self.insist(Engine::now).await?;
         let before = keep.into().at_least(KEEP_AT_LEAST).before(now);
         let mut gone = 0;
         loop {
-            let slice = self.engine().prune(before).await?;
+            let slice = self.insist(|engine| engine.prune(before)).await?;
             gone += slice.roots;
             if slice.rows == 0 {
                 return Ok(gone);

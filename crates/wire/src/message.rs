@@ -13,7 +13,7 @@ use tidegate_core::state::State;
 use tidegate_core::time::Moment;
 
 /// Servers of different versions do not forward to each other: whoever cannot lead waits until all are alike.
-pub const VERSION: u32 = 6;
+pub const VERSION: u32 = 7;
 
 /// From the server that forwards to the one that leads.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]

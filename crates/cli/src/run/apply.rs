@@ -1,7 +1,7 @@
 //! How committed writes change a [`View`], and what there is to tell about each.
 
 use super::event::{Event, What};
-use super::view::{Items, Run, View};
+use super::view::{Items, Reused, Run, View};
 use tidegate_core::ids::{NodeId, TaskId};
 use tidegate_core::protocol::{Body, NodeRow, RunBody, Snapshot, StepBody, StepKind, Tally, Write};
 use tidegate_core::state::State;
@@ -64,6 +64,13 @@ impl View {
                 State::Running => items.running.extend((0..n).map(|index| (index, Moment::default()))),
                 _ => {}
             }
+        }
+    }
+
+    /// What a reused step put out was deleted with the run in which it ran.
+    pub fn output_is_gone(&mut self, step: NodeId) {
+        if let Some(reused) = self.step_mut(step).and_then(|step| step.reused.as_mut()) {
+            reused.is_gone = true;
         }
     }
 
@@ -161,6 +168,11 @@ impl View {
                 step.items = Some(Items { count, ..Items::default() });
             }
             StepKind::Wait { until } => step.due = Some(until),
+            StepKind::Reused { run, .. } => {
+                step.reused = Some(Reused { run, is_gone: false });
+                let what = What::Reused { state: row.life.state, run };
+                return event.map(|event| Event { what, ..event });
+            }
             _ => {}
         }
         event

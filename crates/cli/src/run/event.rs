@@ -3,6 +3,7 @@
 use crate::line::{Line, Tone};
 use crate::time::{clock, took};
 use jiff::tz::TimeZone;
+use tidegate_core::ids::RunId;
 use tidegate_core::protocol::Stop;
 use tidegate_core::state::State;
 use tidegate_core::time::{Moment, Span};
@@ -42,6 +43,11 @@ pub enum What {
         state: State,
         took: Option<Span>,
         error: Option<String>,
+    },
+    /// It ended in another run, and is not run again.
+    Reused {
+        state: State,
+        run: RunId,
     },
     Wrote(String),
     /// It wrote so many lines faster than they could be shown.
@@ -89,6 +95,7 @@ impl Event {
                 }
                 (tone(*state), text)
             }
+            What::Reused { state, run } => (tone(*state), reused(*state, *run)),
             What::Wrote(text) => (Tone::Plain, text.clone()),
             What::NotShown(1) => (Tone::Dim, "… 1 line not shown".to_owned()),
             What::NotShown(count) => (Tone::Dim, format!("… {count} lines not shown")),
@@ -101,6 +108,14 @@ impl Event {
 /// `try 2 of 3`.
 pub fn try_of(number: u32, of: u32) -> String {
     if of >= number { format!("try {number} of {of}") } else { format!("try {number}") }
+}
+
+/// Of a step that is not run again.
+pub fn reused(state: State, run: RunId) -> String {
+    match state {
+        State::Succeeded => format!("reused from {run}"),
+        state => format!("{}, reused from {run}", state_of(state)),
+    }
 }
 
 pub fn state_of(state: State) -> String {

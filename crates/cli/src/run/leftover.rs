@@ -68,6 +68,11 @@ impl Open {
         Some(open)
     }
 
+    /// The same under another id, of which nothing is known yet.
+    pub fn again(self, id: RunId, node: NodeId) -> Open {
+        Open { id, view: self.view.again(node), ..self }
+    }
+
     fn of(snapshot: &Snapshot, id: RunId, row: &NodeRow) -> Option<Open> {
         let mut open = Open::made_of(&snapshot.declared, id, row)?;
         open.queue = queue_of(row.body.tags()).cloned();
@@ -116,6 +121,10 @@ pub fn open_ones(snapshot: &Snapshot) -> impl Iterator<Item = (RunId, &NodeRow)>
 /// Those of them that no process that lives is at work on.
 pub fn left_open<'a>(snapshot: &'a Snapshot, store: &'a Path) -> impl Iterator<Item = (RunId, &'a NodeRow)> {
     open_ones(snapshot).filter(|(_, row)| holder(store, queue_of(row.body.tags())).is_none())
+}
+
+pub fn no_definition(store: &Path) -> Failure {
+    Failure::new("no-definition", "what it was made of is not in this store").at(store.display())
 }
 
 fn nothing(wanted: Option<&Name>, store: &Path) -> Failure {

@@ -53,7 +53,7 @@ impl Local {
     /// Opens (or makes) the store at `path` and starts to work.
     pub async fn open(
         path: &Path,
-        options: &args::Run,
+        here: &args::Here,
         session: Session,
         backlog: Arc<Backlog>,
         recorder: Recorder,
@@ -64,15 +64,15 @@ impl Local {
         let failed = |error| Failure::engine(&error, path);
         let tide = share(path)?.name(session.name.clone()).open().await.map_err(failed)?;
         let reader = SqliteStore::open_reader(path).map_err(|error| failed(error.into()))?;
-        let mut work = tide.work(options.io_slots).processes(guardian).queues(session.queues.clone());
+        let mut work = tide.work(here.io_slots).processes(guardian).queues(session.queues.clone());
         work = work.logs(Arc::new(move |line| {
             recorder.note(line.run, Note::from(line.clone()));
             backlog.push(line);
         }));
-        if let Some(slots) = options.slots {
+        if let Some(slots) = here.slots {
             work = work.process_slots(slots);
         }
-        if options.allow_link_local {
+        if here.allow_link_local {
             work = work.ask_link_local();
         }
         let working = work.start().await.map_err(failed)?;

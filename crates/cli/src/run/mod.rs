@@ -30,7 +30,7 @@ use crate::out::{print, say};
 use backlog::Backlog;
 pub use event::{state_of, tone};
 use interrupts::Interrupts;
-pub use leftover::Open;
+pub use leftover::{Open, no_definition};
 use local::Local;
 pub use local::share;
 use prepare::{Chosen, Prepared};
@@ -42,31 +42,48 @@ use std::sync::Arc;
 use std::time::Duration;
 use tidegate::Error;
 use tidegate_core::ids::{RunId, TaskId};
-use tidegate_core::protocol::{Payload, Refusal};
+use tidegate_core::protocol::{NodeRow, Payload, Refusal};
 use tidegate_core::state::State;
 use tidegate_store::Reads;
 pub use tree::{Frame, draw};
 use view::View;
 use watch::{Watch, Watched};
 
+/// What to do about a store that is none.
+const NAME_A_FILE: &str = "name one with --store PATH";
 /// How long the end of a run waits for its diary.
 const DIARY_PATIENCE: Duration = Duration::from_secs(2);
 
 pub async fn run(options: args::Run, quiet: bool) -> Result<Exit, Failure> {
-    let store = options.store.file("run", "name one with --store PATH")?;
+    let store = options.here.store.file("run", NAME_A_FILE)?;
     let target = match &options.file {
         Some(file) if !options.resume => Target::New(Box::new(Prepared::read(file, &options)?)),
         file => Target::Left(Box::new(Open::newest(file.as_deref(), &options, &store.path)?)),
     };
+    carry_out(target, &options.here, store, quiet).await
+}
+
+/// Does again what has ended.
+pub async fn retry(past: Past, here: &args::Here, quiet: bool) -> Result<Exit, Failure> {
+    let store = here.store.file("runs retry", NAME_A_FILE)?;
+    carry_out(Target::Past(Box::new(past)), here, store, quiet).await
+}
+
+async fn carry_out(
+    target: Target,
+    here: &args::Here,
+    store: &args::Store,
+    quiet: bool,
+) -> Result<Exit, Failure> {
     let mut interrupts = Interrupts::listen()?;
     let backlog = Arc::new(Backlog::default());
     local::make_directory(&store.path)?;
     let session = match &target {
-        Target::New(_) => Session::begin(&store.path)?,
+        Target::New(_) | Target::Past(_) => Session::begin(&store.path)?,
         Target::Left(left) => Session::resume(&store.path, left.id, left.queue.as_ref())?,
     };
     let (recorder, diary) = Recorder::start(&store.path);
-    let opening = Local::open(&store.path, &options, session, backlog.clone(), recorder.clone());
+    let opening = Local::open(&store.path, here, session, backlog.clone(), recorder.clone());
     let mut local = tokio::select! {
         local = opening => local?,
         () = interrupts.next() => return Ok(Exit::Interrupted),
@@ -74,7 +91,7 @@ pub async fn run(options: args::Run, quiet: bool) -> Result<Exit, Failure> {
     };
     let (entries, events) = (local.tide.entries(), local.tide.events());
     let begun = tokio::select! {
-        begun = begin(target, &mut local, &options, store, quiet) => begun?,
+        begun = begin(target, &mut local, store, quiet) => begun?,
         () = interrupts.next() => return Ok(Exit::Interrupted),
     };
     let Open { id, name, width, view, .. } = begun;
@@ -112,7 +129,7 @@ pub async fn run(options: args::Run, quiet: bool) -> Result<Exit, Failure> {
     let Watched { state, interrupted } = watched;
     let (output, error) = ended.map(|ended| (ended.output, ended.error)).unwrap_or_default();
     if state == State::Succeeded {
-        outputs(output.as_ref(), options.output)?;
+        outputs(output.as_ref(), here.output)?;
     }
     conclude(id, state, error, interrupted)
 }
@@ -121,51 +138,76 @@ pub async fn run(options: args::Run, quiet: bool) -> Result<Exit, Failure> {
 enum Target {
     New(Box<Prepared>),
     Left(Box<Open>),
+    Past(Box<Past>),
+}
+
+/// What has ended and is to be done again.
+pub struct Past {
+    pub row: NodeRow,
+    pub from_start: bool,
 }
 
 /// Submits what is new, and tells what else there is. A store that cannot be written now ends this at once: nothing
 /// has begun, so nothing is lost, and whoever called decides whether to wait. Once a run has begun, it is worth
 /// waiting for.
-async fn begin(
-    target: Target,
-    local: &mut Local,
-    options: &args::Run,
-    store: &args::Store,
-    quiet: bool,
-) -> Result<Open, Failure> {
+async fn begin(target: Target, local: &mut Local, store: &args::Store, quiet: bool) -> Result<Open, Failure> {
     let path = &store.path;
     let snapshot = local.reader.load().map_err(|error| Failure::store(&error, path))?.snapshot;
     let mut others: Vec<RunId> = leftover::left_open(&snapshot, path).map(|(id, _)| id).collect();
-    if let Target::Left(left) = &target {
-        others.retain(|id| *id != left.id);
-    }
+    let meant = match &target {
+        Target::New(_) => None,
+        Target::Left(left) => Some(left.id),
+        Target::Past(past) => past.row.body.id(),
+    };
+    others.retain(|id| Some(*id) != meant);
     let resume = store.resume();
     if !quiet && !others.is_empty() {
         say(format!("note: {} not finished; `{resume}` finishes the newest", unfinished(&others)));
     }
-    let Prepared { document, chosen, inputs } = match target {
-        Target::New(prepared) => *prepared,
+    let begun = match target {
+        Target::New(prepared) => submit(*prepared, local).await,
         Target::Left(left) => return Ok(*left),
+        Target::Past(past) => {
+            let open = Open::seen(&snapshot.declared, std::slice::from_ref(&past.row));
+            submit_again(&past, open.ok_or_else(|| no_definition(path))?, local).await
+        }
     };
-    let flows = document.flows.clone();
-    local.tide.define(document);
-    let submit = local.tide.submit(chosen.name().clone(), &inputs).priority(options.priority);
-    let submit = submit.queue(local.session.name.clone());
-    let submit = options.tag.iter().fold(submit, |submit, (tag, value)| submit.tag(&**tag, &**value));
-    let run = submit.await.map_err(|error| {
+    begun.map_err(|error| {
         let failure = Failure::engine(&error, path);
         match (&error, others.as_slice()) {
             (Error::Refused(Refusal::Busy { .. }), [.., newest]) => {
                 failure.help(format!("{newest} was left open in this store; `{resume}` finishes it"))
             }
+            (Error::Refused(Refusal::StillOpen(run)), _) => failure
+                .help(format!("finish it with `{resume}`, or end it with `tidegate runs cancel {run}`")),
+            (Error::Refused(Refusal::NothingToRetry(_)), _) => {
+                failure.help("repeat all of it with --from-start")
+            }
             _ => failure,
         }
-    })?;
+    })
+}
+
+async fn submit(prepared: Prepared, local: &Local) -> Result<Open, Error> {
+    let Prepared { document, chosen, inputs, tags, priority } = prepared;
+    let flows = document.flows.clone();
+    local.tide.define(document);
+    let submit = local.tide.submit(chosen.name().clone(), &inputs).priority(priority);
+    let submit = submit.queue(local.session.name.clone());
+    let submit = tags.iter().fold(submit, |submit, (tag, value)| submit.tag(&**tag, &**value));
+    let run = submit.await?;
     let (id, node) = (run.id(), run.task().node);
     Ok(match &chosen {
         Chosen::Flow(flow) => Open::run(id, flow, View::new(&flows, node)),
         Chosen::Action(action) => Open::job(id, action, node),
     })
+}
+
+/// It is made of what the old one was made of.
+async fn submit_again(past: &Past, old: Open, local: &Local) -> Result<Open, Error> {
+    let retry = local.tide.retry(old.id).queue(local.session.name.clone());
+    let run = if past.from_start { retry.from_start() } else { retry }.await?;
+    Ok(old.again(run.id(), run.task().node))
 }
 
 fn unfinished(runs: &[RunId]) -> String {

@@ -15,6 +15,8 @@ pub struct Prepared {
     pub chosen: Chosen,
     /// Checked.
     pub inputs: Json,
+    pub tags: Vec<(String, String)>,
+    pub priority: i8,
 }
 
 /// What a file is to do.
@@ -62,7 +64,8 @@ impl Prepared {
         let chosen = choose(&document, file, options)?;
         let given = inputs(&chosen, options)?;
         let inputs = chosen.check(given).map_err(|refused| wrong_inputs(&refused, &chosen, options))?;
-        Ok(Prepared { document, chosen, inputs })
+        let (tags, priority) = (options.tag.clone(), options.priority);
+        Ok(Prepared { document, chosen, inputs, tags, priority })
     }
 }
 

@@ -1,7 +1,7 @@
 //! Draws a [`View`] as a tree of steps: a pure function from what is known to lines of text.
 
-use super::event::{state_of, tone, try_of};
-use super::view::{Items, Job, Run, Step, View};
+use super::event::{reused, state_of, tone, try_of};
+use super::view::{Items, Job, Reused, Run, Step, View};
 use crate::line::{Line, Tone};
 use crate::time::took;
 use tidegate_core::ids::NodeId;
@@ -259,6 +259,10 @@ impl Tree<'_> {
     }
 
     fn ended(&self, step: &Step, state: State) -> Vec<(Tone, String)> {
+        if let Some(Reused { run, is_gone }) = step.reused {
+            let gone = if is_gone { ", whose output is gone" } else { "" };
+            return vec![(Tone::Dim, format!("{}{gone}", reused(state, run)))];
+        }
         // Who was cancelled is not to blame, whatever it says.
         let error = step.error.as_deref().filter(|_| state != State::Cancelled);
         let mut parts = match (state, error) {

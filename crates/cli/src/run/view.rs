@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
-use tidegate_core::ids::{Name, NodeId, TaskId};
+use tidegate_core::ids::{Name, NodeId, RunId, TaskId};
 use tidegate_core::model::{ActionPolicy, Flow, Step as Definition};
 use tidegate_core::protocol::Stop;
 use tidegate_core::state::State;
@@ -64,8 +64,18 @@ pub struct Step {
     pub items: Option<Items>,
     /// The run of the flow inside it.
     pub inside: Option<NodeId>,
+    /// It ended in another run.
+    pub reused: Option<Reused>,
     /// The end of what it wrote.
     pub log: VecDeque<String>,
+}
+
+/// Where a step ended that was not run again.
+#[derive(Clone, Copy, Debug)]
+pub struct Reused {
+    pub run: RunId,
+    /// That run, and with it what the step put out, was deleted since.
+    pub is_gone: bool,
 }
 
 /// The items of a loop.
@@ -131,6 +141,12 @@ impl View {
         let (action, attempts) = (policy.action.clone(), policy.retry.attempts);
         let job = Job { action, attempts, step: Step::default() };
         View { job: Some(job), ..View::new(&[], root) }
+    }
+
+    /// The same flows or action, before anything is known of a new root.
+    pub fn again(self, root: NodeId) -> View {
+        let new = |job: Job| Job { step: Step::default(), ..job };
+        View { root, runs: BTreeMap::new(), job: self.job.map(new), ..self }
     }
 
     pub fn root_run(&self) -> Option<&Run> {

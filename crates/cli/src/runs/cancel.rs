@@ -1,6 +1,6 @@
 //! `tidegate runs cancel`: through whoever leads, or by leading for a moment.
 
-use super::{find, identity, open};
+use super::{find, identity, open, row_of};
 use crate::args;
 use crate::failure::{Exit, Failure};
 use crate::out::say;
@@ -67,10 +67,7 @@ fn named(reader: &mut SqliteReader, ids: &[String], path: &Path) -> Result<Vec<N
     let mut rows: Vec<NodeRow> = Vec::new();
     for id in ids {
         let node = find(reader, Some(id), path)?;
-        // The newest that is not newer than itself.
-        let wanted = Wanted { before: Some(NodeId(node.0 + 1)), ..Wanted::default() };
-        let found = reader.submitted(&wanted, 1).map_err(|error| Failure::store(&error, path))?;
-        let Some(row) = found.into_iter().next() else { continue };
+        let row = row_of(reader, node, path)?;
         if row.life.state.is_end() {
             let sentence = format!("`{id}` has ended already, {}", state_of(row.life.state));
             return Err(Failure::new("ended", sentence).at(path.display()).exit(Exit::Refused));

@@ -6,7 +6,7 @@ use crate::diary::{Note, Reading, What};
 use crate::failure::{Exit, Failure};
 use crate::line::{Line, Tone};
 use crate::out::{print, say};
-use crate::run::Open;
+use crate::run::{Open, no_definition};
 use crate::time::{clock, now};
 use jiff::tz::TimeZone;
 use serde_json::{Map, Value as Json, json};
@@ -40,7 +40,7 @@ pub fn print_diary(options: &args::RunsDiary, kind: Kind) -> Result<Exit, Failur
         None => (None, ""),
     };
     let root = find(&mut reader, run, path)?;
-    let seen = see(&mut reader, root).map_err(failed)?.ok_or_else(|| gone(path))?;
+    let seen = see(&mut reader, root).map_err(failed)?.ok_or_else(|| no_definition(path))?;
     let id = seen.id;
     let mut printer = Printer::new(kind, options.output, seen, part.to_owned());
     let mut reading = None;
@@ -53,7 +53,8 @@ pub fn print_diary(options: &args::RunsDiary, kind: Kind) -> Result<Exit, Failur
         if let Some(reading) = &mut reading {
             while let Some(note) = reading.next().map_err(|error| unreadable(&error, path))? {
                 if printer.is_strange(&note) {
-                    printer.seen = see(&mut reader, root).map_err(failed)?.ok_or_else(|| gone(path))?;
+                    printer.seen =
+                        see(&mut reader, root).map_err(failed)?.ok_or_else(|| no_definition(path))?;
                 }
                 printer.print(note)?;
             }
@@ -76,10 +77,6 @@ fn existing(opened: io::Result<Reading>) -> io::Result<Option<Reading>> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         opened => opened.map(Some),
     }
-}
-
-fn gone(path: &Path) -> Failure {
-    Failure::new("no-definition", "what it was made of is not in this store").at(path.display())
 }
 
 fn unreadable(error: &io::Error, path: &Path) -> Failure {

@@ -3,6 +3,7 @@
 mod cancel;
 mod diary;
 mod list;
+mod retry;
 mod show;
 
 use crate::args::{self, RunsCommand};
@@ -18,6 +19,7 @@ pub fn runs(options: &args::Runs, quiet: bool) -> Result<Exit, Failure> {
         RunsCommand::List(options) => list::list(options),
         RunsCommand::Show(options) => show::show(options),
         RunsCommand::Cancel(options) => in_runtime(cancel::cancel(options, quiet)),
+        RunsCommand::Retry(options) => in_runtime(retry::retry(options, quiet)),
         RunsCommand::Logs(options) => diary::print_diary(options, diary::Kind::Logs),
         RunsCommand::Events(options) => diary::print_diary(options, diary::Kind::Events),
     }
@@ -38,10 +40,7 @@ fn identity(row: &NodeRow) -> Option<(RunId, &Name)> {
 /// By the beginning of its id, or the newest.
 fn find(reader: &mut SqliteReader, id: Option<&str>, path: &Path) -> Result<NodeId, Failure> {
     let failed = |error| Failure::store(&error, path);
-    let none = |sentence: String| {
-        let failure = Failure::new("not-found", sentence).at(path.display()).exit(Exit::NotFound);
-        Err(failure.help("`tidegate runs list` lists them"))
-    };
+    let none = |sentence: String| Err(not_found(sentence, path));
     let Some(id) = id else {
         let newest = reader.submitted(&Wanted::default(), 1).map_err(failed)?;
         return newest
@@ -64,6 +63,17 @@ fn find(reader: &mut SqliteReader, id: Option<&str>, path: &Path) -> Result<Node
         (Some(_), Some(_)) => none(format!("more than one begins with `{id}`")),
         (None, _) => none(format!("none of the newest {RECENT} begins with `{id}`")),
     }
+}
+
+/// What was submitted as this node.
+fn row_of(reader: &mut SqliteReader, node: NodeId, path: &Path) -> Result<NodeRow, Failure> {
+    let rows = reader.outline(node).map_err(|error| Failure::store(&error, path))?;
+    rows.into_iter().next().ok_or_else(|| not_found("it was deleted a moment ago".to_owned(), path))
+}
+
+fn not_found(sentence: String, path: &Path) -> Failure {
+    let failure = Failure::new("not-found", sentence).at(path.display()).exit(Exit::NotFound);
+    failure.help("`tidegate runs list` lists them")
 }
 
 /// Among how many the beginning of an id is looked for.

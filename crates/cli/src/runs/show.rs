@@ -5,14 +5,14 @@ use super::{find, open};
 use crate::args::{self, Output};
 use crate::failure::{Exit, Failure};
 use crate::out::print;
-use crate::run::{Frame, Open, draw};
+use crate::run::{Frame, Open, draw, no_definition};
 use crate::time::{date, now};
 use jiff::tz::TimeZone;
 use serde_json::{Value as Json, json};
-use tidegate_core::model::OWN_TAGS;
+use tidegate_core::model::{OWN_TAGS, RETRY_TAG};
 use tidegate_core::protocol::{Body, NodeRow, StepKind};
 use tidegate_core::state::State;
-use tidegate_store::Reads;
+use tidegate_store::{Reads, Sought};
 
 pub fn show(options: &args::RunsShow) -> Result<Exit, Failure> {
     let (mut reader, path) = open(&options.store)?;
@@ -20,14 +20,17 @@ pub fn show(options: &args::RunsShow) -> Result<Exit, Failure> {
     let root = find(&mut reader, options.id.as_deref(), path)?;
     let rows = reader.tree(root).map_err(failed)?;
     let declared = reader.load().map_err(failed)?.snapshot.declared;
-    let mut open = Open::seen(&declared, &rows).ok_or_else(|| {
-        Failure::new("no-definition", "what it was made of is not in this store").at(path.display())
-    })?;
+    let mut open = Open::seen(&declared, &rows).ok_or_else(|| no_definition(path))?;
     for row in &rows {
-        if let Body::Step(body) = &row.body
-            && matches!(body.kind, StepKind::Loop { .. })
-        {
-            open.view.count_items(row.node, &reader.item_states(row.node).map_err(failed)?);
+        let Body::Step(body) = &row.body else { continue };
+        match body.kind {
+            StepKind::Loop { .. } => {
+                open.view.count_items(row.node, &reader.item_states(row.node).map_err(failed)?);
+            }
+            StepKind::Reused { of, .. } if reader.find(&[Sought::Part(of)]).map_err(failed)? == [None] => {
+                open.view.output_is_gone(row.node);
+            }
+            _ => {}
         }
     }
     let ended = reader.ended(tidegate_core::ids::TaskId::node(root)).map_err(failed)?;
@@ -50,8 +53,12 @@ fn print_text(row: &NodeRow, open: &Open, output: &Json) -> Result<(), Failure> 
     print("")?;
     let zone = TimeZone::system();
     print(format!("submitted  {}", date(row.accepted, &zone)))?;
-    for (tag, value) in row.body.tags().iter().filter(|(tag, _)| !tag.as_str().starts_with(OWN_TAGS)) {
-        print(format!("tag        {tag}={value}"))?;
+    for (tag, value) in row.body.tags() {
+        match tag.as_str() {
+            RETRY_TAG => print(format!("retry of   {value}"))?,
+            own if own.starts_with(OWN_TAGS) => {}
+            tag => print(format!("tag        {tag}={value}"))?,
+        }
     }
     if let Some(error) = &row.life.error {
         print(format!("error      {error}"))?;
@@ -80,6 +87,9 @@ fn json_of(row: &NodeRow, open: &Open, output: Json) -> Json {
             "attempts": step.tries,
             "error": step.error,
             "items": items,
+            "reused": step.reused.map(|reused| {
+                json!({ "from": reused.run.to_string(), "output_is_gone": reused.is_gone })
+            }),
         })
     });
     described["steps"] = steps.collect();

@@ -16,6 +16,7 @@ mod kills;
 mod outage;
 mod packs;
 mod plan;
+mod retry;
 mod run;
 mod runs;
 mod schema;

@@ -10,6 +10,7 @@ mod leave;
 mod offer;
 mod pause;
 mod post;
+mod retry;
 mod set_limit;
 mod set_priority;
 mod submit;

@@ -11,8 +11,8 @@ use crate::names;
 use crate::nodes::{Job, Node, Run, RunState, Seldom, Work, WorkState};
 use crate::progress::resident;
 use crate::protocol::{
-    Answer, Body, Idempotency, JobBody, Life, NodeRow, Payload, Refusal, RunBody, Submission, Submit, Tally,
-    Write, check_size,
+    Answer, Body, Idempotency, JobBody, Life, NodeRow, PastStep, Payload, Refusal, RunBody, Submission,
+    Submit, Tally, Write, check_size,
 };
 use crate::state::State;
 use crate::time::Moment;
@@ -23,6 +23,14 @@ use std::borrow::Cow;
 struct Newcomer {
     submit: Submit,
     origin: Origin,
+    again: Option<Again>,
+}
+
+/// A run that goes on where an earlier one ended.
+pub(crate) struct Again {
+    /// That of the earlier one.
+    pub version: u32,
+    pub reused: Vec<PastStep>,
 }
 
 /// What the demands of a newcomer are resolved from; nearly always that was done before.
@@ -42,6 +50,16 @@ impl Core {
         if let Some(&node) = self.by_id.get(&submit.id) {
             return Ok(Answer::Accepted { node, again: true });
         }
+        self.admit(submit, None, now)
+    }
+
+    /// Into the line, if nothing speaks against it.
+    pub(crate) fn admit(
+        &mut self,
+        submit: Submit,
+        again: Option<Again>,
+        now: Moment,
+    ) -> Result<Answer, Refusal> {
         let (origin, when_busy) = self.origin_of_submission(&submit)?;
         let is_later = submit.due.is_some_and(|due| due > now);
         if let Some(refusal) = self.refusal_of_newcomer(&origin, is_later, now) {
@@ -70,7 +88,7 @@ impl Core {
         if let (Some(action), Some(_)) = (&line, full) {
             self.make_room_in_line(action, now);
         }
-        let node = self.accept(Newcomer { submit, origin }, taken_root, now);
+        let node = self.accept(Newcomer { submit, origin, again }, taken_root, now);
         Ok(Answer::Accepted { node, again: false })
     }
 
@@ -126,13 +144,15 @@ impl Core {
     }
 
     fn accept(&mut self, newcomer: Newcomer, taken_root: Option<u64>, now: Moment) -> NodeId {
-        let Newcomer { submit, origin } = newcomer;
+        let Newcomer { submit, origin, again } = newcomer;
+        let newest = || Again { version: self.catalog.version, reused: Vec::new() };
+        let Again { version, reused } = again.unwrap_or_else(newest);
         let idempotency = submit.idempotency;
         let due = submit.due.filter(|&due| due > now);
         let steps = match &submit.what {
             Submission::Job { .. } => 0,
             Submission::Run { flow, .. } => {
-                self.catalog.newest(flow.as_str()).map_or(0, |(_, plan)| plan.flow.steps.len())
+                self.catalog.flow(flow.as_str(), version).map_or(0, |(_, plan)| plan.flow.steps.len())
             }
         };
         let node = self.take_numbers(steps);
@@ -153,7 +173,6 @@ impl Core {
                 (Body::Job(body), order, Origin::Known(class))
             }
             Submission::Run { flow, key, inputs } => {
-                let version = self.catalog.version;
                 let (id, tags) = (Some(submit.id), submit.tags);
                 let body = RunBody { id, flow, version, depth: 0, key, tags, idempotency };
                 self.add_run(node, root, priority, body.clone(), due, now);
@@ -163,6 +182,7 @@ impl Core {
         let payload = Some(payload);
         let row = NodeRow { node, parent: None, root, priority, accepted: now, body, payload, life };
         self.write(Write::NodeAdded(Box::new(row)));
+        self.reuse_steps(node, &reused, now);
         match due {
             Some(due) => self.timers.set(due, TaskId::node(node), Alarm::Due),
             None => {

@@ -28,6 +28,8 @@ pub const PRIORITIES: std::ops::RangeInclusive<i8> = -100..=100;
 /// The tag that names the queue of everything that belongs to a submission, instead of the default one. It is a tag so that
 /// whoever can submit can say it, and every store has room for it.
 pub const QUEUE_TAG: &str = "tidegate.queue";
+/// The tag that names the run that another one retries.
+pub const RETRY_TAG: &str = "tidegate.retry_of";
 /// Tags that begin so are Tidegate's own.
 pub const OWN_TAGS: &str = "tidegate.";
 /// How long a worker may stay silent before its attempts are taken from it.

@@ -1,8 +1,10 @@
 //! Progress of a run: which step comes next, what a loop still has to do, and how it all ends, exactly once.
 
 mod items;
+mod reuse;
 mod run;
 mod step;
 
+pub(crate) use reuse::reusable;
 pub use step::RESIDENT;
 pub(crate) use step::resident;

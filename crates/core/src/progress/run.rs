@@ -3,7 +3,7 @@
 use crate::core::Core;
 use crate::ids::{NodeId, TaskId};
 use crate::model::Rule;
-use crate::nodes::{Node, RunState, StepState};
+use crate::nodes::{Node, Run, RunState, StepState};
 use crate::protocol::{Body, Effect, Life, NodeRow, Payload, Question, StepBody, StepKind, Stop, Write};
 use crate::state::State;
 use crate::time::Moment;
@@ -16,21 +16,15 @@ impl Core {
         run.state = RunState::Running;
         run.since = now;
         run.deadline = run.plan.flow.timeout.map(|timeout| now + timeout);
-        let deadline = run.deadline;
-        let flow = run.plan.flow.clone();
-        for (index, step) in flow.steps.iter().enumerate() {
-            if step.after.is_empty() {
-                run.steps[index] = StepState::Ready;
-                run.ready.push_back(index as u32);
-            }
-        }
+        run.find_ready();
+        let (deadline, is_done) = (run.deadline, run.open == 0);
         self.begun.insert(node);
         self.write(Write::Entered { node, state: State::Running, at: now });
         if let Some(at) = deadline {
             self.timers.set(at, TaskId::node(node), Alarm::Deadline);
         }
         self.busy.insert(node);
-        if flow.steps.is_empty() {
+        if is_done {
             self.steps_are_done(node, now);
         }
     }
@@ -81,6 +75,20 @@ impl Core {
         error: Option<String>,
         now: Moment,
     ) {
+        self.note_step_error(node, index, state, error.as_deref());
+        self.write_ended_step(node, index, StepKind::Nothing, state, error, now);
+        self.step_is_closed(node, index, state, now);
+    }
+
+    pub(crate) fn write_ended_step(
+        &mut self,
+        node: NodeId,
+        index: u32,
+        kind: StepKind,
+        state: State,
+        error: Option<String>,
+        now: Moment,
+    ) {
         let Some(run) = self.run(node) else { return };
         let row = NodeRow {
             node: node.step(index as usize),
@@ -88,13 +96,11 @@ impl Core {
             root: run.root,
             priority: run.priority,
             accepted: now,
-            body: Body::Step(StepBody { index, kind: StepKind::Nothing, start_by: None }),
+            body: Body::Step(StepBody { index, kind, start_by: None }),
             payload: None,
-            life: Life { ended: Some(now), error: error.clone(), ..Life::new(state) },
+            life: Life { ended: Some(now), error, ..Life::new(state) },
         };
-        self.note_step_error(node, index, state, error.as_deref());
         self.write(Write::NodeAdded(Box::new(row)));
-        self.step_is_closed(node, index, state, now);
     }
 
     /// The first failure is what the run says went wrong.
@@ -114,8 +120,7 @@ impl Core {
         if matches!(run.steps[index as usize], StepState::Ended(_)) {
             return;
         }
-        run.steps[index as usize] = StepState::Ended(state);
-        run.open -= 1;
+        run.end_step(index, state);
         let plan = run.plan.clone();
         for &later in &plan.successors[index as usize] {
             if let StepState::Blocked(missing) = run.steps[later as usize] {
@@ -243,6 +248,30 @@ impl Core {
                 self.stop_step(node.step(index as usize), why, now);
             }
             StepState::Ended(_) => {}
+        }
+    }
+}
+
+impl Run {
+    pub(crate) fn end_step(&mut self, index: u32, state: State) {
+        self.steps[index as usize] = StepState::Ended(state);
+        self.open -= 1;
+    }
+
+    /// Steps that wait only for what has ended, be it before the run began or before it was loaded, are ready.
+    pub(crate) fn find_ready(&mut self) {
+        for (index, step) in self.plan.flow.steps.iter().enumerate() {
+            if !matches!(self.steps[index], StepState::Blocked(_)) {
+                continue;
+            }
+            let open = |&&before: &&u32| !matches!(self.steps[before as usize], StepState::Ended(_));
+            self.steps[index] = match step.after.iter().filter(open).count() as u32 {
+                0 => {
+                    self.ready.push_back(index as u32);
+                    StepState::Ready
+                }
+                missing => StepState::Blocked(missing),
+            };
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::protocol::{
 use crate::state::State;
 use crate::time::Moment;
 use crate::timers::Alarm;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 /// Orders up to this size stay in memory; larger ones are read from the store when they are handed out.
 pub const RESIDENT: usize = 256;
@@ -301,6 +301,7 @@ impl Run {
             class: None,
             open: steps.len() as u32,
             steps,
+            reused: BTreeMap::new(),
             ready: VecDeque::new(),
             stop: None,
             sweep: None,

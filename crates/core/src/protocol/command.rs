@@ -1,9 +1,10 @@
 //! What can be asked of the core. One file in `commands` carries out each.
 
-use super::{Evaluation, Heartbeat, Idempotency, Lease, Outcome, Payload, Question};
+use super::{Evaluation, Heartbeat, Idempotency, Lease, NodeRow, Outcome, Payload, Question};
 use crate::admission::{LimitKey, Skills, SlotCounts};
 use crate::ids::{Name, NodeId, RunId, TaskId};
 use crate::model::{Action, Flow, LimitsDocument, QuotaPolicy, RatePolicy};
+use crate::state::State;
 use crate::time::Moment;
 use serde::{Deserialize, Serialize};
 
@@ -17,6 +18,7 @@ pub enum Command {
         submit: Submit,
         flaw: Option<String>,
     },
+    Retry(Retry),
     Cancel(TaskId),
     Finish(Finish),
     Heartbeat(Heartbeat),
@@ -71,6 +73,41 @@ pub enum Submission {
     Job { action: Name, key: Option<Name>, order: Payload },
     /// A run of the newest version of a flow; inputs are checked and complete.
     Run { flow: Name, key: Option<Name>, inputs: Payload },
+}
+
+/// What has ended is to be done again, as a new run or job.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Retry {
+    /// Of the new one.
+    pub id: RunId,
+    pub of: RunId,
+    /// Steps that succeeded are repeated too, and so is what succeeded wholly.
+    pub from_start: bool,
+    /// Instead of the queue that it was submitted to.
+    pub queue: Option<Name>,
+    /// What the store has of it, if anything: whoever leads looks it up.
+    #[serde(skip)]
+    pub past: Option<Box<Past>>,
+}
+
+/// What there is of something that was submitted before.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Past {
+    /// With its payload.
+    pub root: NodeRow,
+    /// Its own steps that have ended, as far as all of what they put out is still there.
+    pub steps: Vec<PastStep>,
+}
+
+/// A step that has ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PastStep {
+    pub index: u32,
+    pub state: State,
+    /// The one that ran: itself, or the one that it reuses.
+    pub ran: NodeId,
+    /// The run that this one belongs to.
+    pub run: RunId,
 }
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]

@@ -2,7 +2,7 @@
 
 use super::size::Readable;
 use super::{Lease, Payload, Question, Renewal, Write};
-use crate::ids::{Name, NodeId};
+use crate::ids::{Name, NodeId, RunId};
 use crate::model::Origin;
 use crate::time::{Moment, Span};
 use serde::{Deserialize, Serialize};
@@ -60,6 +60,16 @@ pub enum Refusal {
     NoName,
     #[error("action `{action}` is invalid: {what}")]
     BadAction { action: Name, what: String },
+    #[error("there is no run {0}")]
+    UnknownRun(RunId),
+    #[error("{0} has not ended")]
+    StillOpen(RunId),
+    #[error("{0} succeeded; there is nothing to retry, unless all of it is to be repeated from the start")]
+    NothingToRetry(RunId),
+    #[error("{0} was refused when it came, and never accepted; submit it again")]
+    NeverAccepted(RunId),
+    #[error("the version of the flow `{flow}` that {run} ran on is not kept any more; submit it again")]
+    VersionGone { run: RunId, flow: Name },
     #[error("it is too large, it has {} and {} are allowed", Readable(*size), Readable(*most))]
     TooLarge { size: usize, most: usize },
 }

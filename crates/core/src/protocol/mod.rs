@@ -12,7 +12,8 @@ mod worker;
 mod write;
 
 pub use command::{
-    Command, Declare, Finish, Join, Leave, LimitValue, Pausable, SetLimit, Submission, Submit,
+    Command, Declare, Finish, Join, Leave, LimitValue, Past, PastStep, Pausable, Retry, SetLimit, Submission,
+    Submit,
 };
 pub use decision::{Answer, Effect, Output, Refusal};
 pub use evaluation::{Evaluation, Payload, Question, Rendered};

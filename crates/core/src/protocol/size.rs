@@ -3,7 +3,9 @@
 //!
 //! Counted is what callers choose: payloads, names and errors. What we add to them is small, and not counted.
 
-use super::{Command, Evaluation, Failure, Finish, Outcome, Payload, Refusal, Rendered, Submission, Submit};
+use super::{
+    Command, Evaluation, Failure, Finish, Outcome, Past, Payload, Refusal, Rendered, Submission, Submit,
+};
 use std::fmt;
 
 /// Of one submission (with its tags), and of what a run puts out.
@@ -64,11 +66,18 @@ impl Submit {
     }
 }
 
+impl Past {
+    fn size(&self) -> usize {
+        self.root.payload.as_ref().map_or(0, |payload| payload.bytes().len())
+    }
+}
+
 impl Command {
     pub fn size(&self) -> usize {
         match self {
             Command::Submit(submit) => submit.size(),
             Command::Post { submit, flaw } => submit.size() + flaw.as_ref().map_or(0, String::len),
+            Command::Retry(retry) => retry.past.as_ref().map_or(0, |past| past.size()),
             Command::Finish(finish) => finish.size(),
             Command::Evaluated { evaluation, .. } => evaluation.size(),
             // Definitions are bounded where they are read; the others are made of names and numbers.
@@ -145,7 +154,11 @@ pub(crate) fn cut(mut error: String) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::{Body, Life, NodeRow, Retry, StepBody, StepKind};
     use super::*;
+    use crate::ids::{NodeId, RunId};
+    use crate::state::State;
+    use crate::time::Moment;
 
     #[test]
     fn sizes_are_read_by_people() {
@@ -190,7 +203,7 @@ mod tests {
     fn everything_that_comes_with_a_command_counts() {
         let (payload, name) = (|| Payload::new("12345"), || "abc".into());
         let submit = Submit {
-            id: crate::ids::RunId(1),
+            id: RunId(1),
             what: Submission::Job { action: name(), key: None, order: payload() },
             tags: vec![(name(), name())],
             priority: 0,
@@ -199,7 +212,21 @@ mod tests {
         };
         assert_eq!(Command::Submit(submit.clone()).size(), 11);
         assert_eq!(Command::Post { submit, flaw: Some("1234".to_owned()) }.size(), 15);
-        let question = super::super::Question::Outputs { run: crate::ids::NodeId(1) };
+        let retry = Retry { id: RunId(2), of: RunId(1), from_start: false, queue: None, past: None };
+        assert_eq!(Command::Retry(retry.clone()).size(), 0);
+        let root = NodeRow {
+            node: NodeId(1),
+            parent: None,
+            root: 1,
+            priority: 0,
+            accepted: Moment(0),
+            body: Body::Step(StepBody { index: 0, kind: StepKind::Nothing, start_by: None }),
+            payload: Some(payload()),
+            life: Life::new(State::Failed),
+        };
+        let past = Some(Box::new(Past { root, steps: Vec::new() }));
+        assert_eq!(Command::Retry(Retry { past, ..retry }).size(), 5);
+        let question = super::super::Question::Outputs { run: NodeId(1) };
         let evaluated = |evaluation| Command::Evaluated { question, evaluation }.size();
         let item = Rendered { order: payload(), key: Some(name()) };
         assert_eq!(evaluated(Evaluation::Items(vec![Ok(item.clone()), Err("12".to_owned())])), 10);

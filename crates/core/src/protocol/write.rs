@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub enum Write {
-    /// A new job, run or step; a step that never started may come with its end.
+    /// A new job, run or step; a step that never started, or is reused, comes with its end.
     NodeAdded(Box<NodeRow>),
     /// Items of a loop, in index order from `from`, waiting.
     ItemsAdded {
@@ -140,6 +140,14 @@ impl Body {
             Body::Step(_) => &[],
         }
     }
+
+    /// The run in which a step ended, if that was another one: it has the same place there.
+    pub fn reuses(&self) -> Option<NodeId> {
+        match self {
+            Body::Step(StepBody { index, kind: StepKind::Reused { of, .. }, .. }) => of.run(*index),
+            _ => None,
+        }
+    }
 }
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -186,6 +194,13 @@ pub enum StepKind {
     },
     /// It ended before its work was known.
     Nothing,
+    /// It ended before, in another run of the same version of the flow: what it put out is there.
+    Reused {
+        /// The step that ran.
+        of: NodeId,
+        /// The run that it belongs to, as users know it.
+        run: RunId,
+    },
 }
 
 /// An idempotency key and a digest of what was submitted under it.

@@ -7,7 +7,9 @@ use super::{Event, Happening, Position};
 use std::collections::{BTreeMap, BTreeSet};
 use tidegate_core::admission::SlotCounts;
 use tidegate_core::ids::{Epoch, Name, NodeId, RunId, TaskId};
-use tidegate_core::protocol::{Body, GrantRow, Lease, LimitRow, NodeRow, WorkerRow, Write};
+use tidegate_core::protocol::{
+    Body, GrantRow, Lease, LimitRow, NodeRow, StepBody, StepKind, WorkerRow, Write,
+};
 use tidegate_core::state::State;
 use tidegate_core::time::Moment;
 use tidegate_store::{Entry, Found as Root};
@@ -175,9 +177,15 @@ impl Derivation {
                 if let Some(kin) = around.copied() {
                     self.know(row.node, kin);
                 }
-                // A step that was skipped, say, comes with its end.
-                if row.life.state.is_end() {
-                    self.ended(task, row.life.state, &row.life.error, row.accepted, found);
+                let state = row.life.state;
+                match &row.body {
+                    &Body::Step(StepBody { kind: StepKind::Reused { run, .. }, .. }) => {
+                        let what = Happening::TaskReused { state, run };
+                        found.push(row.accepted, self.run_of(task), Some(task), what);
+                    }
+                    // A step that was skipped, say, comes with its end.
+                    _ if state.is_end() => self.ended(task, state, &row.life.error, row.accepted, found),
+                    _ => {}
                 }
                 return;
             }

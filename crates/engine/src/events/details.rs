@@ -26,6 +26,9 @@ impl Happening {
             Happening::TaskFinished { state, error, count } => {
                 json!({ "state": state.as_str(), "error": error, "count": (*count > 1).then_some(count) })
             }
+            Happening::TaskReused { state, run } => {
+                json!({ "state": state.as_str(), "from": run.to_string() })
+            }
             Happening::LimitChanged { limit, to, by, until, paused } => json!({
                 "limit": limit.to_string(),
                 "to": to.as_ref().map(value),

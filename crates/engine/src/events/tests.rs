@@ -202,6 +202,18 @@ fn limits_and_workers_belong_to_no_run() {
 }
 
 #[test]
+fn a_step_that_is_reused_is_told_as_such() {
+    let mut derivation = Derivation::default();
+    let kind = StepKind::Reused { of: NodeId(3), run: RunId(2) };
+    let life = Life { ended: Some(at(1)), ..Life::new(State::Skipped) };
+    let reused = NodeRow { life, ..step(kind) };
+    let events = derived(&mut derivation, vec![added(run(RUN, None)), added(reused)]);
+    assert_eq!(kinds(&events), ["run.queued", "task.reused"]);
+    assert_eq!(events[1].what, Happening::TaskReused { state: State::Skipped, run: RunId(2) });
+    assert_eq!((events[1].run, events[1].task), (Some(RunId(10)), Some(TaskId::node(STEP))));
+}
+
+#[test]
 fn what_began_before_is_asked_for_and_what_is_over_is_forgotten() {
     let mut derivation = Derivation::default();
     let (item, lease) = (TaskId::item(STEP, 0), Lease { task: TaskId::item(STEP, 0), epoch: EPOCH });

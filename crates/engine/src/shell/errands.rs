@@ -6,7 +6,8 @@ use super::request::{Answers, Collected, Errand, Waiter};
 use super::store_thread::{Job, Lookups};
 use super::work::Shell;
 use crate::writer::{QUEUE, Ticket};
-use tidegate_core::protocol::{Answer, Command, Refusal, Submit};
+use tidegate_core::ids::RunId;
+use tidegate_core::protocol::{Answer, Command, Idempotency, Refusal, Submit};
 use tidegate_store::{Found, Sought, StoreError};
 
 /// Whether commands only keep or free something: then they do not wait behind those that want more.
@@ -33,10 +34,15 @@ impl Errand {
         })
     }
 
+    /// The ids under which something is to be accepted.
+    fn ids(&self) -> impl Iterator<Item = RunId> {
+        self.commands.iter().filter_map(new_id)
+    }
+
     /// What the store has to be asked before it is taken in: the core forgets what has ended. Ids are new unless the
     /// errand is repeated; keys are chosen by callers.
     fn sought(&self) -> Vec<Sought> {
-        let ids = self.submits().filter(|_| self.again).map(|submit| Sought::Id(submit.id));
+        let ids = self.ids().filter(|_| self.again).map(Sought::Id);
         let keys = self
             .submits()
             .filter_map(|submit| submit.idempotency.as_ref())
@@ -45,15 +51,37 @@ impl Errand {
     }
 }
 
-/// Where a look-up found what a submission asks for already.
-pub(super) fn known(submit: &Submit, sought: &[Sought], found: &[Option<Found>]) -> Option<Answer> {
+/// The id of what a command wants accepted.
+fn new_id(command: &Command) -> Option<RunId> {
+    match command {
+        Command::Submit(submit) => Some(submit.id),
+        Command::Retry(retry) => Some(retry.id),
+        _ => None,
+    }
+}
+
+/// Where a look-up found what a command asks for already.
+fn is_known(command: &Command, sought: &[Sought], found: &[Option<Found>]) -> Option<Answer> {
+    match command {
+        Command::Submit(submit) => known(submit.id, submit.idempotency.as_ref(), sought, found),
+        command => known(new_id(command)?, None, sought, found),
+    }
+}
+
+/// The same for an id, and a key if there is one.
+pub(super) fn known(
+    id: RunId,
+    idempotency: Option<&Idempotency>,
+    sought: &[Sought],
+    found: &[Option<Found>],
+) -> Option<Answer> {
     let mut pairs = sought.iter().zip(found);
     pairs.find_map(|(sought, found)| {
         let found = found.as_ref()?;
         match sought {
-            Sought::Id(id) if *id == submit.id => Some(Answer::Accepted { node: found.node, again: true }),
+            Sought::Id(sought) if *sought == id => Some(Answer::Accepted { node: found.node, again: true }),
             Sought::Key(key) => {
-                let asked = submit.idempotency.as_ref().filter(|asked| asked.key == *key)?;
+                let asked = idempotency.filter(|asked| asked.key == *key)?;
                 Some(match found.content == Some(asked.content) {
                     true => Answer::Accepted { node: found.node, again: true },
                     false => Answer::Refused(Refusal::KeyConflict(key.clone())),
@@ -72,6 +100,9 @@ impl Shell {
         let Some(errand) = self.unless_stalled(errand) else { return };
         if !self.server.leads() {
             return self.forward(errand);
+        }
+        if errand.kept.is_none() && errand.retried().next().is_some() {
+            return self.recall(errand);
         }
         let sought = errand.sought();
         if sought.is_empty() {
@@ -108,16 +139,13 @@ impl Shell {
         let count = errand.commands.len();
         let id = self.next_errand;
         self.next_errand += 1;
-        let collected = Collected { answers: vec![None; count], missing: count, reply: errand.reply };
+        let Errand { commands, kept, reply, .. } = errand;
+        let collected = Collected { answers: vec![None; count], missing: count, reply };
         self.errands.insert(id, collected);
-        for (index, command) in errand.commands.into_iter().enumerate() {
-            let known = match &command {
-                Command::Submit(submit) => known(submit, sought, found),
-                _ => None,
-            };
-            match known {
+        for (index, command) in commands.into_iter().enumerate() {
+            match is_known(&command, sought, found) {
                 Some(answer) => self.collect(id, index, Some(answer)),
-                None => self.take(Waiter::Errand { errand: id, index }, command),
+                None => self.take(Waiter::Errand { errand: id, index, _kept: kept.clone() }, command),
             }
         }
         if count == 0 {
@@ -127,7 +155,7 @@ impl Shell {
 
     pub(super) fn answer(&mut self, ticket: Ticket, answer: Option<Answer>) {
         match self.waiters.remove(&ticket) {
-            Some(Waiter::Errand { errand, index }) => self.collect(errand, index, answer),
+            Some(Waiter::Errand { errand, index, .. }) => self.collect(errand, index, answer),
             // One without an answer is reported again by its worker.
             Some(Waiter::Report { worker, lease }) if answer.is_some() => self.acknowledge(&worker, lease),
             Some(Waiter::Letter(number)) => self.letters.forget(number),

@@ -26,7 +26,7 @@ impl Shell {
     }
 
     pub(super) fn forward(&self, errand: Errand) {
-        let Errand { commands, again, forward, reply } = errand;
+        let Errand { commands, again, forward, reply, .. } = errand;
         if !forward || self.server.outage().is_some() {
             return drop(reply.send(Err(self.unavailable())));
         }

@@ -179,7 +179,7 @@ impl Shell {
 
     pub(super) fn post(&mut self, newcomers: Vec<Newcomer>, sought: &[Sought], found: &[Option<Found>]) {
         for Newcomer { number, submit, flaw } in newcomers {
-            let command = match known(&submit, sought, found) {
+            let command = match known(submit.id, submit.idempotency.as_ref(), sought, found) {
                 // Nothing is left to do but to take the letter out.
                 Some(Answer::Accepted { .. }) if flaw.is_none() => Command::Wake,
                 Some(Answer::Refused(refusal)) if flaw.is_none() => {

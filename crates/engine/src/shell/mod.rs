@@ -13,6 +13,7 @@ mod one_form;
 mod patience;
 mod request;
 mod results;
+mod retries;
 mod store_thread;
 mod told;
 mod upkeep;
@@ -33,7 +34,7 @@ use std::time::{Duration, Instant};
 use thiserror::Error;
 use tidegate_core::explain::Explanation;
 use tidegate_core::ids::{Name, NodeId, RunId, TaskId};
-use tidegate_core::protocol::{Answer, Attempt, Command, Finish, Lease, Submit};
+use tidegate_core::protocol::{Answer, Attempt, Command, Finish, Lease, Retry, Submit};
 use tidegate_core::time::Moment;
 use tidegate_core::{Core, Lost};
 use tidegate_store::{Before, Contact, Entry, Pruned, Retention, Store, StoreError};
@@ -178,7 +179,10 @@ impl Engine {
     /// Submits what was never submitted before, under ids that were made for it: nobody need look whether it was. Asks
     /// again until there is an answer or the store cannot be used.
     pub async fn submit_new(&self, submits: Vec<Submit>) -> Result<Vec<Answer>, EngineError> {
-        let commands: Vec<Command> = submits.into_iter().map(Command::Submit).collect();
+        self.ask_for_new(submits.into_iter().map(Command::Submit).collect()).await
+    }
+
+    async fn ask_for_new(&self, commands: Vec<Command>) -> Result<Vec<Answer>, EngineError> {
         match self.carry_out(commands.clone(), false, true).await {
             Err(EngineError::Unavailable) => {
                 tokio::time::sleep(ASK_AGAIN_FIRST).await;
@@ -186,6 +190,12 @@ impl Engine {
             }
             answers => answers,
         }
+    }
+
+    /// Retries what has ended, under an id that was made for this. Asks again as [`Engine::submit_new`] does.
+    pub async fn retry(&self, retry: Retry) -> Result<Answer, EngineError> {
+        let answers = self.ask_for_new(vec![Command::Retry(retry)]).await?;
+        answers.into_iter().next().ok_or(EngineError::Unavailable)
     }
 
     /// Like [`Engine::send`], but asks again until there is an answer or the store cannot be used. Only for commands
@@ -243,7 +253,7 @@ impl Engine {
         forward: bool,
     ) -> Result<oneshot::Receiver<request::Answers>, EngineError> {
         let (reply, answers) = oneshot::channel();
-        let errand = Errand { commands, again, forward, reply };
+        let errand = Errand { commands, again, forward, kept: None, reply };
         if is_urgent(&errand.commands) {
             self.ask_for(Request::Errand(errand))?;
         } else {

@@ -2,6 +2,7 @@
 
 use super::effects::Parcel;
 use super::{Attached, Attachment, Delivery, EngineError, Newcomer};
+use std::sync::Arc;
 use tidegate_core::Core;
 use tidegate_core::ids::{Name, RunId};
 use tidegate_core::protocol::{Answer, Command, Finish, Lease, Payload};
@@ -22,8 +23,13 @@ pub(super) struct Errand {
     pub again: bool,
     /// Whoever leads may do it; otherwise only this server.
     pub forward: bool,
+    /// What its retries are about was looked up, and stays.
+    pub kept: Option<Kept>,
     pub reply: oneshot::Sender<Answers>,
 }
+
+/// While there is another one of these, nothing is pruned: somebody is about to reuse what has ended.
+pub(super) type Kept = Arc<()>;
 
 pub(super) enum Request {
     Errand(Errand),
@@ -76,6 +82,8 @@ pub(super) enum Waiter {
     Errand {
         errand: u64,
         index: usize,
+        /// Until it is known what became of it, also if nobody waits for that any more.
+        _kept: Option<Kept>,
     },
     /// A worker of this process, or of another that is connected.
     Report {

@@ -28,9 +28,12 @@ pub(super) enum Job {
         before: Before,
         most: u32,
         /// Who wants to know how many went; otherwise it is upkeep.
-        asked: Option<oneshot::Sender<Result<Pruned, EngineError>>>,
+        asked: Asker,
     },
 }
+
+/// Who asked for a slice of history to go, if anybody did.
+pub(super) type Asker = Option<oneshot::Sender<Result<Pruned, EngineError>>>;
 
 pub(super) enum Done {
     Did(Input),
@@ -38,7 +41,7 @@ pub(super) enum Done {
     Found(Result<Vec<Option<Found>>, StoreError>),
     Leader(Result<Option<Leader>, StoreError>),
     Letters(Result<Vec<Letter>, StoreError>),
-    Pruned(Result<Pruned, StoreError>),
+    Pruned(Result<Pruned, StoreError>, Asker),
 }
 
 /// Who waits for a look-up.
@@ -89,12 +92,7 @@ fn carry_out(name: &Name, store: &mut dyn Store, job: Job) -> Option<Done> {
             let _ = store.set_aside(letter, &why);
             None
         }
-        Job::Prune { before, most, asked: None } => Some(Done::Pruned(store.prune(before, most))),
-        Job::Prune { before, most, asked: Some(reply) } => {
-            // Whoever asked may have gone away meanwhile.
-            let _ = reply.send(store.prune(before, most).map_err(EngineError::Outage));
-            None
-        }
+        Job::Prune { before, most, asked } => Some(Done::Pruned(store.prune(before, most), asked)),
     }
 }
 

@@ -1,8 +1,9 @@
 //! Retention: what ended long ago is deleted, a little at a time, by whoever leads or is asked to.
 
 use super::EngineError;
-use super::store_thread::Job;
+use super::store_thread::{Asker, Job};
 use super::work::Shell;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tidegate_store::{Before, KEEP_AT_LEAST, Pruned, Retention, StoreError};
 use tokio::sync::oneshot;
@@ -56,18 +57,38 @@ impl Upkeep {
 
 impl Shell {
     pub(super) fn prune_if_due(&mut self, now: Instant) {
-        if self.server.leads() && self.upkeep.begin(now, self.patience.is_committing()) {
+        let may_prune = self.server.leads() && !self.is_kept();
+        if may_prune && self.upkeep.begin(now, self.patience.is_committing()) {
             let before = self.upkeep.retention.before(self.engine_now());
-            let _ = self.store_jobs.send(Job::Prune { before, most: UPKEEP_SLICE, asked: None });
+            self.prune(before, UPKEEP_SLICE, None);
         }
     }
 
     /// Somebody's wish: a slice, whoever leads.
-    pub(super) fn prune_for(&self, before: Before, reply: oneshot::Sender<Result<Pruned, EngineError>>) {
-        if self.server.outage().is_some() {
+    pub(super) fn prune_for(&mut self, before: Before, reply: oneshot::Sender<Result<Pruned, EngineError>>) {
+        if self.server.outage().is_some() || self.is_kept() {
             return drop(reply.send(Err(self.unavailable())));
         }
-        let _ = self.store_jobs.send(Job::Prune { before, most: ASKED_SLICE, asked: Some(reply) });
+        self.prune(before, ASKED_SLICE, Some(reply));
+    }
+
+    fn prune(&mut self, before: Before, most: u32, asked: Asker) {
+        self.prunes += 1;
+        let _ = self.store_jobs.send(Job::Prune { before, most, asked });
+    }
+
+    pub(super) fn pruned(&mut self, pruned: Result<Pruned, StoreError>, asked: Asker) {
+        self.prunes -= 1;
+        match asked {
+            // Whoever asked may have gone away meanwhile.
+            Some(reply) => drop(reply.send(pruned.map_err(EngineError::Outage))),
+            None => self.upkeep.done(Instant::now(), &pruned),
+        }
+    }
+
+    /// Whether somebody is about to reuse what has ended, and may mean what would go.
+    pub(super) fn is_kept(&self) -> bool {
+        Arc::strong_count(&self.kept) > 1
     }
 }
 

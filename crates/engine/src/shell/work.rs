@@ -5,7 +5,7 @@ use super::effects::Parcel;
 use super::gathering::Gathering;
 use super::letters::Letters;
 use super::patience::Patience;
-use super::request::{Collected, Errand, Request, Waiter};
+use super::request::{Collected, Errand, Kept, Request, Waiter};
 use super::results::Watchers;
 use super::store_thread::{Done, Job, Lookups, store_thread};
 use super::told::for_listeners;
@@ -58,6 +58,9 @@ pub(super) struct Shell {
     pub(super) evaluator: Arc<dyn Evaluate>,
     outage: watch::Sender<Option<StoreError>>,
     pub(super) upkeep: Upkeep,
+    pub(super) kept: Kept,
+    /// Prunes that the store was asked for and has not done yet.
+    pub(super) prunes: usize,
     pub(super) contact: Option<Contact>,
     /// The way to the server that leads, where it is another.
     pub(super) upstream: Upstream,
@@ -103,6 +106,8 @@ impl Shell {
             evaluator,
             outage,
             upkeep: Upkeep::new(retention, Instant::now()),
+            kept: Kept::default(),
+            prunes: 0,
             contact,
             upstream: Upstream::new(engine.clone()),
             ending: None,
@@ -153,7 +158,8 @@ impl Shell {
     fn next_wake(&self) -> Option<Instant> {
         let server = self.server.next_wake().map(|at| self.clock.instant(at));
         let letters = self.letters.next_look().filter(|_| self.server.leads());
-        let prune = self.upkeep.next(self.patience.is_committing()).filter(|_| self.server.leads());
+        let may_prune = self.server.leads() && !self.is_kept();
+        let prune = self.upkeep.next(self.patience.is_committing()).filter(|_| may_prune);
         let end = self.ending.as_ref().map(|(by, _)| *by);
         [server, letters, prune, end, self.patience_ends()].into_iter().flatten().min()
     }
@@ -205,7 +211,7 @@ impl Shell {
                 }
             }
             Done::Letters(letters) => self.letters_came(letters),
-            Done::Pruned(pruned) => self.upkeep.done(Instant::now(), &pruned),
+            Done::Pruned(pruned, asked) => self.pruned(pruned, asked),
         }
     }
 

@@ -105,6 +105,10 @@ impl Reads for Disk {
         self.check()?.tree(root)
     }
 
+    fn outline(&mut self, root: NodeId) -> Result<Vec<NodeRow>, StoreError> {
+        self.check()?.outline(root)
+    }
+
     fn item_states(&mut self, step: NodeId) -> Result<Vec<(State, u32)>, StoreError> {
         self.check()?.item_states(step)
     }

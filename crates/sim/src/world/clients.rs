@@ -5,7 +5,7 @@ use crate::oracle::JobSpec;
 use std::collections::BTreeMap;
 use tidegate_core::admission::LimitKey;
 use tidegate_core::ids::{Name, NodeId, RunId};
-use tidegate_core::protocol::{Answer, Command, Declare, Pausable, Payload, Submission, Submit};
+use tidegate_core::protocol::{Answer, Command, Declare, Pausable, Payload, Retry, Submission, Submit};
 use tidegate_core::time::{Moment, Span};
 
 /// A client that got no answer asks again after this time, perhaps elsewhere.
@@ -22,6 +22,7 @@ pub(crate) enum Intent {
     SubmitRun {
         flow: usize,
     },
+    RetryRun,
     CancelSomething,
     CancelMany,
     ChangeLimit,
@@ -65,6 +66,8 @@ pub(crate) struct Clients {
     next_id: u128,
     /// Roots that were accepted, and may still be open.
     roots: Vec<NodeId>,
+    /// Those of them that are runs: of which flow, and with which tags.
+    runs: Vec<(RunId, usize, Vec<(Name, Name)>)>,
     pub planned: u64,
     declared: bool,
     pub changed: Vec<LimitKey>,
@@ -89,6 +92,10 @@ impl World {
             let flow = self.random.index(self.plan.flows.len());
             self.clients.planned += 1;
             self.sometime(Event::Client(Intent::SubmitRun { flow }));
+        }
+        for _ in 0..self.random.below(4) {
+            self.clients.planned += 1;
+            self.sometime(Event::Client(Intent::RetryRun));
         }
         self.plan_streams();
     }
@@ -135,6 +142,7 @@ impl World {
             }
             Intent::SubmitJob { kind } => self.submit_job(kind),
             Intent::SubmitRun { flow } => self.submit_run(flow),
+            Intent::RetryRun => self.retry_run(),
             Intent::CancelSomething => self.cancel_something(),
             Intent::CancelMany => (0..STORM).for_each(|_| self.cancel_something()),
             Intent::ChangeLimit => self.change_limit(),
@@ -202,6 +210,19 @@ impl World {
         self.ask(Command::Submit(submit), About::Run { flow, tags, id });
     }
 
+    /// Whether it has ended, and how, is not known here: what cannot be retried is refused.
+    fn retry_run(&mut self) {
+        if self.clients.runs.is_empty() {
+            self.clients.planned -= 1;
+            return;
+        }
+        let which = self.random.index(self.clients.runs.len());
+        let (of, flow, tags) = self.clients.runs[which].clone();
+        let (id, from_start) = (self.next_id(), self.random.chance(30));
+        let retry = Retry { id, of, from_start, queue: None, past: None };
+        self.ask(Command::Retry(retry), About::Run { flow, tags, id });
+    }
+
     // ---- asking until there is an answer
 
     pub(super) fn ask(&mut self, command: Command, about: About) {
@@ -256,6 +277,7 @@ impl World {
                 self.clients.planned -= 1;
                 if let Some(node) = accepted {
                     self.clients.roots.push(node);
+                    self.clients.runs.push((id, flow, tags.clone()));
                     self.oracle.accepted_run(node, id, &self.plan.flows[flow], tags);
                 }
             }

@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 use tidegate_core::Core;
 use tidegate_core::ids::{Name, NodeId};
 use tidegate_core::planted::Bug;
-use tidegate_core::protocol::{Answer, Attempt, Command, Effect};
+use tidegate_core::protocol::{Answer, Attempt, Command, Effect, Retry};
 use tidegate_core::time::{Moment, Span};
-use tidegate_engine::{Input, MakeCore, Output, Server};
+use tidegate_engine::{Input, MakeCore, Output, Server, recall};
 use tidegate_store::{Commit, MemoryStore, Reads, Sought, Store, StoreError, Term};
 
 /// Out of a hundred failures of the store, those that damage the server's handle: of one that is far away, and of one on
@@ -286,16 +286,28 @@ impl World {
         if let Some(node) = self.accepted_before(id, &command) {
             return self.answer(id, ticket, Some(Answer::Accepted { node, again: true }));
         }
+        let command = match command {
+            Command::Retry(retry) => {
+                // A store that cannot be read now is asked again, and so is whoever waits for it.
+                let Ok(past) = recall(&mut self.servers[id].store, retry.of) else { return };
+                Command::Retry(Retry { past: past.map(Box::new), ..retry })
+            }
+            command => command,
+        };
         self.handle(id, Input::Command { ticket, command });
     }
 
     /// What a server does before it hands a submission to its writer: looks whether it was accepted already.
     fn accepted_before(&mut self, id: ServerId, command: &Command) -> Option<NodeId> {
-        let Command::Submit(submit) = command else { return None };
+        let submitted = match command {
+            Command::Submit(submit) => submit.id,
+            Command::Retry(retry) => retry.id,
+            _ => return None,
+        };
         if !self.servers[id].leads() {
             return None;
         }
-        let found = self.servers[id].store.find(&[Sought::Id(submit.id)]).ok()?;
+        let found = self.servers[id].store.find(&[Sought::Id(submitted)]).ok()?;
         found.into_iter().flatten().next().map(|found| found.node)
     }
 

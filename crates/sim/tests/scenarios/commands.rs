@@ -9,8 +9,8 @@ use tidegate_core::admission::{Skills, SlotCounts};
 use tidegate_core::explain::render;
 use tidegate_core::ids::{Name, TaskId};
 use tidegate_core::protocol::{
-    Answer, Command, Finish, Heartbeat, Join, Lease, Leave, Outcome, Pausable, Payload, SetLimit, Submission,
-    Submit,
+    Answer, Command, Finish, Heartbeat, Join, Lease, Leave, Outcome, Pausable, Payload, Retry, SetLimit,
+    Submission, Submit,
 };
 use tidegate_flow::parse_duration;
 use tidegate_flow::submit::{inputs_from_text, submission};
@@ -20,6 +20,7 @@ impl World {
         match words.need("a command")?.as_str() {
             "job" => self.job(words),
             "run" => self.run(words),
+            "retry" => self.retry(words),
             "cancel" => self.cancel(words),
             "priority" => self.priority(words),
             "finish" => self.finish(words),
@@ -116,6 +117,16 @@ impl World {
             submit = submit.under(known.key);
         }
         self.say_answer(&name, Command::Submit(submit))
+    }
+
+    /// `retry again r`, or `retry again r from start`.
+    fn retry(&mut self, mut words: Words) -> Result<(), String> {
+        let (name, of) = (words.need("a name")?, words.need("what is retried")?);
+        let of = self.speech.names.id(&of)?;
+        let from_start = words.is_next("from") && words.is_next("start");
+        words.end()?;
+        let (id, past) = (self.speech.names.root(&name), self.recall(of).map(Box::new));
+        self.say_answer(&name, Command::Retry(Retry { id, of, from_start, queue: None, past }))
     }
 
     /// The options that jobs and runs share: `priority=5 in=10s once=key tag=env:prod id=other`.

@@ -7,7 +7,9 @@ use tidegate_core::Core;
 use tidegate_core::explain::Reason;
 use tidegate_core::ids::{NodeId, RunId, TaskId};
 use tidegate_core::model::Flow;
-use tidegate_core::protocol::{ActionRow, Body, DeclaredRow, LimitRow, NodeRow, StepKind, Stop, Write};
+use tidegate_core::protocol::{
+    ActionRow, Body, DeclaredRow, LimitRow, NodeRow, StepBody, StepKind, Stop, Write,
+};
 use tidegate_core::state::State;
 use tidegate_core::time::Moment;
 
@@ -29,6 +31,12 @@ impl Names {
         let id = RunId(self.roots.len() as u128 + 1);
         self.roots.insert(id, name.to_owned());
         id
+    }
+
+    /// Of the root that had this name last.
+    pub fn id(&self, name: &str) -> Result<RunId, String> {
+        let known = self.roots.iter().rev().find(|(_, known)| *known == name);
+        known.map(|(id, _)| *id).ok_or_else(|| format!("there never was a `{name}`"))
     }
 
     pub fn node(&self, node: NodeId) -> &str {
@@ -200,6 +208,9 @@ impl Speech {
         let name = self.names.node(row.node);
         if let Some(due) = row.life.due {
             return Some(format!("{name} is due in {}", due.since(row.accepted)));
+        }
+        if let Body::Step(StepBody { kind: StepKind::Reused { of, .. }, .. }) = &row.body {
+            return Some(format!("{name} {}, reused from {}", row.life.state, self.names.node(*of)));
         }
         if row.life.state.is_end() {
             let error = row.life.error.as_ref().map_or_else(String::new, |error| format!(": {error}"));

@@ -10,9 +10,9 @@ use super::words::Words;
 use super::workers::Workers;
 use std::collections::{BTreeSet, VecDeque};
 use tidegate_core::Core;
-use tidegate_core::ids::Name;
+use tidegate_core::ids::{Name, RunId};
 use tidegate_core::model::ActionWork;
-use tidegate_core::protocol::{Answer, Command, Declare, Effect, Question, Refusal, Write};
+use tidegate_core::protocol::{Answer, Command, Declare, Effect, Past, Question, Refusal, Write};
 use tidegate_core::time::{Moment, Span};
 use tidegate_store::{Commit, Entry, MemoryStore, Reads, Store};
 
@@ -132,6 +132,11 @@ impl World {
         let (now, writes) = (self.core.now(), writes.to_vec());
         let entry = Entry { sequence, term, batch, now, next, letters: Vec::new(), digest: None, writes };
         assert_eq!(self.store.commit(&entry).expect("memory answers"), Commit::Done);
+    }
+
+    /// What the store has of something, as whoever leads looks it up.
+    pub fn recall(&mut self, of: RunId) -> Option<Past> {
+        tidegate_engine::recall(&mut self.store, of).expect("memory answers")
     }
 
     /// Goes on until nothing is left to do at this moment.

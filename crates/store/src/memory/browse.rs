@@ -31,6 +31,16 @@ impl Tables {
         rows
     }
 
+    pub fn outline(&self, root: NodeId) -> Vec<NodeRow> {
+        let is_part = |row: &NodeRow| row.node == root || row.parent == Some(root);
+        self.tasks
+            .range(root..)
+            .map(|(_, task)| task)
+            .filter(|task| is_part(&task.row))
+            .map(without_payload)
+            .collect()
+    }
+
     pub fn item_states(&self, step: NodeId) -> Vec<(State, u32)> {
         let mut states = BTreeMap::<&str, (State, u32)>::new();
         for item in self.items.range((step, 0)..=(step, u32::MAX)).map(|(_, item)| item) {

@@ -247,6 +247,10 @@ impl Reads for MemoryStore {
         Ok(self.shared().tables.rows_of(root))
     }
 
+    fn outline(&mut self, root: NodeId) -> Result<Vec<NodeRow>, StoreError> {
+        Ok(self.shared().tables.outline(root))
+    }
+
     fn item_states(&mut self, step: NodeId) -> Result<Vec<(State, u32)>, StoreError> {
         Ok(self.shared().tables.item_states(step))
     }

@@ -4,6 +4,7 @@ use super::Tables;
 use crate::contract::{KEYS_STAY, Pruned};
 use crate::identity;
 use crate::retention::Before;
+use std::collections::BTreeSet;
 use tidegate_core::ids::NodeId;
 use tidegate_core::state::State;
 use tidegate_core::time::Moment;
@@ -25,7 +26,9 @@ impl Tables {
     }
 
     fn prunable(&self, succeeded: bool, before: Moment, clock: Moment) -> Vec<NodeId> {
-        let roots = self.tasks.values().map(|task| &task.row).filter(|row| row.parent.is_none());
+        let reused = self.reused();
+        let rows = self.tasks.values().map(|task| &task.row);
+        let roots = rows.filter(|row| row.parent.is_none() && !reused.contains(&row.node));
         let mut ends: Vec<(Moment, NodeId)> = roots
             .filter(|row| (row.life.state == State::Succeeded) == succeeded)
             .filter_map(|row| {
@@ -36,6 +39,13 @@ impl Tables {
             .collect();
         ends.sort();
         ends.into_iter().map(|(_, node)| node).collect()
+    }
+
+    /// Runs whose steps are reused by open ones.
+    fn reused(&self) -> BTreeSet<NodeId> {
+        let is_open = |run: NodeId| self.tasks.get(&run).is_some_and(|task| task.row.life.ended.is_none());
+        let rows = self.tasks.values().map(|task| &task.row);
+        rows.filter(|row| row.parent.is_some_and(is_open)).filter_map(|row| row.body.reuses()).collect()
     }
 
     /// Removes items, then what is below a root, then itself, and stops after `most` rows; gives their number.

@@ -45,15 +45,28 @@ fn rows(
     session.call(PATIENCE, async |client| client.query_typed(sql, columns).await?.iter().map(task).collect())
 }
 
+/// What is retried is decided by it: who asks has to ask again while the tables are behind.
+pub fn outline(session: &mut Session, overlay: &Overlay, root: NodeId) -> Result<Vec<NodeRow>, StoreError> {
+    expect_tables(overlay)?;
+    let mut rows = rows(session, overlay, sql!("browse_outline"), &[(&signed(root.0), Type::INT8)])?;
+    rows.sort_by_key(|row| row.node);
+    Ok(rows)
+}
+
+fn expect_tables(overlay: &Overlay) -> Result<(), StoreError> {
+    match overlay.wait_for_tables(LAG_PATIENCE) {
+        true => Ok(()),
+        false => Err(StoreError::Unknown("its tables are behind what was committed".to_owned())),
+    }
+}
+
 pub fn item_states(
     session: &mut Session,
     overlay: &Overlay,
     step: NodeId,
 ) -> Result<Vec<(State, u32)>, StoreError> {
     // Runs are decided by how many items ended how: who asks has to ask again.
-    if !overlay.wait_for_tables(LAG_PATIENCE) {
-        return Err(StoreError::Unknown("its tables are behind what was committed".to_owned()));
-    }
+    expect_tables(overlay)?;
     session.call(PATIENCE, async |client| {
         let mut states = Vec::new();
         for row in client.query_typed(sql!("browse_items"), &[(&signed(step.0), Type::INT8)]).await? {

@@ -27,6 +27,7 @@ const MIGRATIONS: &[Migration] = &[
         text: sql!("migrations/0004_letter_sizes_and_open_children"),
     },
     Migration { number: 5, name: "roots_by_outcome", text: sql!("migrations/0005_roots_by_outcome") },
+    Migration { number: 6, name: "reused_steps", text: sql!("migrations/0006_reused_steps") },
 ];
 
 /// Makes the steps that are missing, all or none. A database that misses none is only looked at.
@@ -93,6 +94,7 @@ mod tests {
                 "3bd1ab279c3b3e19",
                 "770f7de2019edb66",
                 "ac8168b1e21e9ddc",
+                "0a62d9cdac6dd459",
             ],
         );
     }

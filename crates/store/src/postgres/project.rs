@@ -137,6 +137,7 @@ async fn add_ended(client: &Client, rows: &[NewTask<'_>]) -> Result<(), Fault> {
         .bytes(|(_, body)| Some(body))
         .bytes(|(task, _)| task.row.payload.as_ref().map(Payload::bytes))
         .bytes(|(task, _)| task.output.as_ref().map(Payload::bytes))
+        .number(|(task, _)| task.row.body.reuses().map(|run| run.0))
         .run(client, sql!("ended_task_add"))
         .await
 }

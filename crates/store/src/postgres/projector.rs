@@ -10,7 +10,7 @@ use super::project::project;
 use super::session::Session;
 use super::{ENTRIES_BYTES, sql};
 use crate::codec;
-use crate::contract::{KEPT_ENTRIES, StoreError};
+use crate::contract::{Entry, KEPT_ENTRIES, StoreError};
 use crate::fold::Fold;
 use std::sync::Arc;
 use std::time::Duration;
@@ -93,13 +93,10 @@ async fn look(client: &Client) -> Result<(u64, u64), Fault> {
 /// Brings the tables from `position` as far as one step goes, in the transaction that is open and has the position.
 /// Gives how far that is: `position` itself if there is nothing to do.
 pub async fn advance(client: &Client, position: u64) -> Result<u64, Fault> {
-    let (after, most) = (signed(position), STEP as i64);
-    let columns: super::Columns = &[(&after, Type::INT8), (&most, Type::INT8), (&ENTRIES_BYTES, Type::INT8)];
-    let rows = client.query_typed(sql!("journal_tail"), columns).await?;
+    let rows = tail(client, position).await?;
     let mut fold = Fold::default();
-    fold.new.head.sequence = position;
-    for row in &rows {
-        add(&mut fold, row)?;
+    for (expected, row) in (position + 1..).zip(&rows) {
+        fold.add(&entry(expected, row)?);
     }
     let head = fold.head();
     let reached = head.sequence;
@@ -122,16 +119,21 @@ pub async fn advance(client: &Client, position: u64) -> Result<u64, Fault> {
     Ok(reached)
 }
 
-/// The next entry, or what is wrong with it. Nothing is guessed or stepped over.
-fn add(fold: &mut Fold, row: &Row) -> Result<(), Fault> {
-    let expected = fold.head().sequence + 1;
+/// What follows the position, as much as one step takes in; see [`entry`].
+pub async fn tail(client: &Client, position: u64) -> Result<Vec<Row>, Fault> {
+    let (after, most) = (signed(position), STEP as i64);
+    let columns: super::Columns = &[(&after, Type::INT8), (&most, Type::INT8), (&ENTRIES_BYTES, Type::INT8)];
+    Ok(client.query_typed(sql!("journal_tail"), columns).await?)
+}
+
+/// The entry of this number, or what is wrong with it. Nothing is guessed or stepped over.
+pub fn entry(expected: u64, row: &Row) -> Result<Entry, Fault> {
     let found = unsigned(row.try_get(0)?);
     let entry = codec::decode(row.try_get(1)?)?;
     if found != expected || entry.sequence != expected {
         return Err(missing(expected));
     }
-    fold.add(&entry);
-    Ok(())
+    Ok(entry)
 }
 
 async fn expect_end(client: &Client, position: u64) -> Result<(), Fault> {

@@ -2,12 +2,14 @@
 
 use super::columns::{Time, signed, unsigned};
 use super::fault::Fault;
+use super::projector::{entry, tail};
 use super::session::Session;
 use super::{Columns, sql};
 use crate::contract::{KEYS_STAY, Pruned, StoreError};
 use crate::retention::Before;
 use std::collections::BTreeMap;
 use std::time::Duration;
+use tidegate_core::protocol::Write;
 use tokio_postgres::Client;
 use tokio_postgres::types::Type;
 
@@ -25,11 +27,12 @@ pub fn prune(session: &mut Session, before: Before, most: u32) -> Result<Pruned,
         client.batch_execute(sql!("idle_most")).await?;
         client.batch_execute(sql!("lock_most")).await?;
         client.query_typed(sql!("project_settings"), &[]).await?;
+        let reused = reused_by_the_tail(client).await?;
         let mut slice = Slice { client, left: most, gone: 0 };
         for (succeeded, before) in before.outcomes() {
             let before = Time(before);
             while slice.left > 0 {
-                let roots = oldest(client, succeeded, before, slice.left.min(AT_ONCE)).await?;
+                let roots = oldest(client, succeeded, before, &reused, slice.left.min(AT_ONCE)).await?;
                 if roots.is_empty() {
                     break;
                 }
@@ -56,11 +59,33 @@ pub fn count(session: &mut Session, before: Before) -> Result<u64, StoreError> {
     })
 }
 
+/// Runs that are reused by what is committed and not in the tables yet. Read before the tables are looked at: what comes
+/// into them in between is found there.
+async fn reused_by_the_tail(client: &Client) -> Result<Vec<i64>, Fault> {
+    let row = client.query_typed_one(sql!("position_get"), &[]).await?;
+    let (mut position, mut reused) = (unsigned(row.try_get(0)?), Vec::new());
+    loop {
+        let rows = tail(client, position).await?;
+        if rows.is_empty() {
+            return Ok(reused);
+        }
+        for row in &rows {
+            position += 1;
+            let added = entry(position, row)?.writes.into_iter().filter_map(|write| match write {
+                Write::NodeAdded(row) => row.body.reuses(),
+                _ => None,
+            });
+            reused.extend(added.map(|run| signed(run.0)));
+        }
+    }
+}
+
 /// Roots that may go, and whether each is a job.
 async fn oldest(
     client: &Client,
     succeeded: bool,
     before: Time,
+    reused: &[i64],
     most: u64,
 ) -> Result<Vec<(i64, bool)>, Fault> {
     let (keys_stay, limit) = (signed(KEYS_STAY.0), signed(most));
@@ -69,6 +94,7 @@ async fn oldest(
         (&before, Type::TIMESTAMPTZ),
         (&keys_stay, Type::INT8),
         (&limit, Type::INT8),
+        (&reused, Type::INT8_ARRAY),
     ];
     let rows = client.query_typed(sql!("prune_roots"), columns).await?;
     rows.into_iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).collect()

@@ -55,6 +55,10 @@ impl Reads for PostgresReader {
         browse::tree(&mut self.session, &self.overlay, root)
     }
 
+    fn outline(&mut self, root: NodeId) -> Result<Vec<NodeRow>, StoreError> {
+        browse::outline(&mut self.session, &self.overlay, root)
+    }
+
     fn item_states(&mut self, step: NodeId) -> Result<Vec<(State, u32)>, StoreError> {
         browse::item_states(&mut self.session, &self.overlay, step)
     }

@@ -164,6 +164,7 @@ impl Tables<'_> {
                 life.paused,
                 life.entered,
                 life.error,
+                row.body.reuses().map(id),
             ],
         )?;
         let key = identity::idempotency(&row.body);

@@ -124,6 +124,10 @@ pub fn tree(connection: &Connection, root: NodeId) -> rusqlite::Result<Vec<NodeR
     all(connection, sql!("browse_tree"), [signed(root.0)], node)
 }
 
+pub fn outline(connection: &Connection, root: NodeId) -> rusqlite::Result<Vec<NodeRow>> {
+    all(connection, sql!("browse_outline"), [signed(root.0)], node)
+}
+
 pub fn item_states(connection: &Connection, step: NodeId) -> rusqlite::Result<Vec<(State, u32)>> {
     let read = |row: &Row| Ok((row.get::<_, Word<State>>(0)?.0, row.get(1)?));
     all(connection, sql!("browse_items"), [signed(step.0)], read)

@@ -88,9 +88,17 @@ impl SqliteStore {
         Ok(SqliteStore { connection, path: path.to_owned(), _lock: lock })
     }
 
-    /// Opens a store to look at it, whether or not somebody owns it.
+    /// Opens a store to look at it, whether or not somebody owns it. One that an earlier version left is brought forward
+    /// first, if nobody owns it.
     pub fn open_reader(path: impl AsRef<Path>) -> Result<SqliteReader, StoreError> {
-        SqliteReader::open(path.as_ref())
+        let path = path.as_ref();
+        match SqliteReader::open(path) {
+            Err(older @ StoreError::Older { .. }) => {
+                drop(SqliteStore::open(path).map_err(|_| older)?);
+                SqliteReader::open(path)
+            }
+            opened => opened,
+        }
     }
 
     /// Leaves something to be submitted by whoever owns the store, from any process.
@@ -226,6 +234,10 @@ impl Reads for SqliteStore {
 
     fn tree(&mut self, root: NodeId) -> Result<Vec<NodeRow>, StoreError> {
         self.with(|connection| load::tree(connection, root))
+    }
+
+    fn outline(&mut self, root: NodeId) -> Result<Vec<NodeRow>, StoreError> {
+        self.with(|connection| load::outline(connection, root))
     }
 
     fn item_states(&mut self, step: NodeId) -> Result<Vec<(State, u32)>, StoreError> {

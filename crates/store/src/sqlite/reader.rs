@@ -65,6 +65,10 @@ impl Reads for SqliteReader {
         load::tree(&self.connection, root).map_err(said)
     }
 
+    fn outline(&mut self, root: NodeId) -> Result<Vec<NodeRow>, StoreError> {
+        load::outline(&self.connection, root).map_err(said)
+    }
+
     fn item_states(&mut self, step: NodeId) -> Result<Vec<(State, u32)>, StoreError> {
         load::item_states(&self.connection, step).map_err(said)
     }

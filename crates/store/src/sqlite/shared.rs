@@ -215,6 +215,10 @@ impl Reads for SharedSqliteStore {
         self.reads().tree(root)
     }
 
+    fn outline(&mut self, root: NodeId) -> Result<Vec<NodeRow>, StoreError> {
+        self.reads().outline(root)
+    }
+
     fn item_states(&mut self, step: NodeId) -> Result<Vec<(State, u32)>, StoreError> {
         self.reads().item_states(step)
     }

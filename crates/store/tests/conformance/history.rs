@@ -157,6 +157,26 @@ pub fn a_run_is_seen_with_everything_below_it<B: Backend>() {
     assert_eq!(ledger.store.tree(NodeId(99)).unwrap(), []);
 }
 
+pub fn the_outline_of_a_run_has_its_own_steps_only<B: Backend>() {
+    let mut ledger = Ledger::<B>::open();
+    let second = NodeRow { node: NodeId(12), ..step(StepKind::Wait { until: Moment(9) }) };
+    let inner = NodeRow { node: NodeId(20), parent: Some(STEP), ..run() };
+    let below = NodeRow { node: NodeId(21), parent: Some(NodeId(20)), ..step(StepKind::Nothing) };
+    ledger.write([add(job()), add(run()), add(step(StepKind::SubFlow)), add(second), add(inner), add(below)]);
+    let mut outline = |root| -> Vec<(u64, State)> {
+        let rows = ledger.store.outline(root).unwrap();
+        assert!(rows.iter().all(|row| row.payload.is_none()));
+        let seen = rows.iter().map(|row| (row.node.0, row.life.state)).collect();
+        ledger.write([ended(TaskId::node(STEP), State::Failed, None)]);
+        seen
+    };
+    let (waits, failed) = (State::Waiting, State::Failed);
+    assert_eq!(outline(RUN), [(10, waits), (11, waits), (12, waits)]);
+    assert_eq!(outline(RUN), [(10, waits), (11, failed), (12, waits)]);
+    assert_eq!(outline(JOB), [(3, waits)]);
+    assert_eq!(outline(NodeId(99)), []);
+}
+
 pub fn items_are_counted_by_their_states<B: Backend>() {
     let mut ledger = Ledger::<B>::open();
     ledger.write(open_loop());

@@ -3,7 +3,7 @@
 use super::Backend;
 use super::ledger::Ledger;
 use super::samples::{JOB, RUN, STEP, add, ended, grant_row, granted, job, lease, run, step};
-use tidegate_core::ids::{NodeId, TaskId};
+use tidegate_core::ids::{NodeId, RunId, TaskId};
 use tidegate_core::protocol::{Life, NodeRow, StepKind, Stop, Tally, Write};
 use tidegate_core::state::State;
 use tidegate_core::time::Moment;
@@ -43,6 +43,7 @@ pub fn a_new_node_loads_as_it_was<B: Backend>() {
         StepKind::SubFlow,
         StepKind::Wait { until: Moment(9) },
         StepKind::Nothing,
+        StepKind::Reused { of: NodeId(7), run: RunId(u128::MAX) },
     ];
     let mut rows = vec![NodeRow { life: full, ..job() }, run()];
     rows.extend((11..).zip(kinds).map(|(node, kind)| NodeRow { node: NodeId(node), ..step(kind) }));

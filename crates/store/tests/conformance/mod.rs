@@ -72,6 +72,7 @@ macro_rules! conformance {
                 everything_is_there_after_a_restart,
                 what_was_submitted_is_listed_newest_first,
                 a_run_is_seen_with_everything_below_it,
+                the_outline_of_a_run_has_its_own_steps_only,
                 items_are_counted_by_their_states,
             }
             journal {
@@ -97,6 +98,7 @@ macro_rules! conformance {
                 keys_stay_for_a_day,
                 a_run_goes_with_everything_below_it,
                 a_large_run_goes_little_by_little,
+                a_run_stays_while_an_open_one_reuses_its_steps,
             }
             settings {
                 limits_are_set_and_taken_back,

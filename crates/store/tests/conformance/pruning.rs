@@ -2,9 +2,9 @@
 
 use super::Backend;
 use super::ledger::{LEASE, Ledger};
-use super::samples::{RUN, STEP, add, granted, items, job, open_loop, run};
-use tidegate_core::ids::{Name, NodeId, TaskId};
-use tidegate_core::protocol::{Body, NodeRow, Payload, Write};
+use super::samples::{RUN, STEP, add, granted, items, job, open_loop, run, step};
+use tidegate_core::ids::{Name, NodeId, RunId, TaskId};
+use tidegate_core::protocol::{Body, Life, NodeRow, Payload, StepKind, Write};
 use tidegate_core::state::State;
 use tidegate_core::time::{Moment, Span};
 use tidegate_store::{Before, KEYS_STAY, Pruned, Reads, Retention, Sought, Store};
@@ -24,7 +24,7 @@ fn ended_as(state: State, task: TaskId, at: Moment) -> Write {
 fn ended_job(node: u64, has_key: bool, at: Moment) -> [Write; 3] {
     let mut row = NodeRow { node: NodeId(node), ..job() };
     if let Body::Job(body) = &mut row.body {
-        body.id = tidegate_core::ids::RunId(node.into());
+        body.id = RunId(node.into());
         body.idempotency = body.idempotency.take().filter(|_| has_key);
     }
     let task = TaskId::node(row.node);
@@ -40,7 +40,7 @@ fn is_there<B: Backend>(ledger: &mut Ledger<B>, node: u64) -> bool {
     let task = TaskId::node(NodeId(node));
     let is_there = ledger.store.ended(task).unwrap().is_some();
     assert_eq!(ledger.store.payload(task).unwrap().is_some(), is_there);
-    let found = ledger.store.find(&[Sought::Id(tidegate_core::ids::RunId(node.into()))]).unwrap();
+    let found = ledger.store.find(&[Sought::Id(RunId(node.into()))]).unwrap();
     assert_eq!(found[0].is_some(), is_there);
     is_there
 }
@@ -158,4 +158,42 @@ pub fn a_large_run_goes_little_by_little<B: Backend>() {
     let expected = [(2, 0, true, Some(RUN)), (2, 0, true, None), (2, 2, false, None)];
     assert_eq!(left, expected, "items, then steps, the root last");
     assert_eq!(ledger.store.ended_items(STEP, 0, 9).unwrap(), []);
+}
+
+/// Another run, whose only step is the one of the run of the samples.
+fn retry(node: u64) -> [Write; 2] {
+    let mut row = NodeRow { node: NodeId(node), ..run() };
+    if let Body::Run(body) = &mut row.body {
+        body.id = Some(RunId(node.into()));
+    }
+    let life = Life { ended: Some(Moment(300)), ..Life::new(State::Succeeded) };
+    let kind = StepKind::Reused { of: STEP, run: RunId(1) };
+    let reused = NodeRow { node: row.node.step(0), parent: Some(row.node), life, ..step(kind) };
+    [add(row), add(reused)]
+}
+
+pub fn a_run_stays_while_an_open_one_reuses_its_steps<B: Backend>() {
+    let mut ledger = Ledger::<B>::open();
+    ledger.write(open_loop().into_iter().chain([items(0, 2)]));
+    ledger.write([TaskId::item(STEP, 0), TaskId::item(STEP, 1)].map(|item| ended_at(item, Moment(80))));
+    ledger.write([STEP, RUN].map(|node| ended_at(TaskId::node(node), Moment(100))));
+    // Neither of these waits until the tables of a database have followed.
+    ledger.write(retry(40));
+    ledger.write(retry(50));
+    ledger.write(ended_job(1, false, Moment(120)));
+    assert_eq!(
+        ledger.store.prune(Before::all(Moment(1_000)), 99).unwrap(),
+        Pruned { roots: 1, rows: 1 },
+        "the job"
+    );
+    ledger.load();
+    for end in [40, 50] {
+        assert_eq!(ledger.store.prune(Before::all(Moment(1_000)), 99).unwrap(), Pruned::default());
+        assert_eq!(ledger.store.ended_items(STEP, 0, 9).unwrap().len(), 2, "all of it is there");
+        assert!(ledger.store.ended(TaskId::node(STEP)).unwrap().is_some());
+        ledger.write([ended_at(TaskId::node(NodeId(end)), Moment(2_000))]);
+    }
+    assert_eq!(ledger.store.prune(Before::all(Moment(1_000)), 99).unwrap(), Pruned { roots: 1, rows: 4 });
+    assert_eq!(ledger.store.ended(TaskId::node(STEP)).unwrap(), None);
+    assert!(ledger.store.ended(TaskId::node(NodeId(41))).unwrap().is_some(), "who reused it is still there");
 }

@@ -5,7 +5,9 @@
 
 pub mod flows;
 pub mod laws;
+mod past;
 
+use past::Rows;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use tidegate_core::Core;
@@ -14,7 +16,7 @@ use tidegate_core::ids::{Name, NodeId, RunId, TaskId};
 use tidegate_core::model::{Flow, Work};
 use tidegate_core::protocol::{
     Body, Command, Effect, Evaluation, Failure, Finish, Heartbeat, Join, Lease, Leave, LimitValue, Outcome,
-    Pausable, Payload, Question, Rendered, SetLimit, Submission, Submit, Write,
+    Pausable, Payload, Question, Rendered, Retry, SetLimit, Submission, Submit, Write,
 };
 use tidegate_core::time::{Moment, Span};
 
@@ -27,7 +29,7 @@ pub struct Move {
 }
 
 pub fn moves(most: usize) -> impl Strategy<Value = Vec<Move>> {
-    let one = (0..32u8, any::<u16>(), any::<u32>());
+    let one = (0..34u8, any::<u16>(), any::<u32>());
     let one = one.prop_map(|(what, which, how)| Move { what, which: which.into(), how });
     prop::collection::vec(one, 1..most)
 }
@@ -41,6 +43,7 @@ pub struct Drive {
     workers: BTreeMap<Name, u64>,
     flows: BTreeMap<NodeId, Name>,
     known: BTreeMap<Name, Flow>,
+    rows: Rows,
     /// Everything that ever was.
     pub tasks: Vec<TaskId>,
 }
@@ -56,6 +59,7 @@ impl Drive {
             workers: BTreeMap::new(),
             flows: BTreeMap::new(),
             known: flows::flows().into_iter().map(|flow| (flow.name.clone(), flow)).collect(),
+            rows: Rows::default(),
             tasks: Vec::new(),
         };
         drive.apply(Command::Declare(flows::declare()));
@@ -93,6 +97,7 @@ impl Drive {
     }
 
     fn note(&mut self, write: &Write) {
+        self.rows.note(write);
         match write {
             Write::NodeAdded(row) => {
                 self.tasks.push(TaskId::node(row.node));
@@ -128,6 +133,7 @@ impl Drive {
             28 => self.pause(which, how),
             29 => self.set_limit(which, how),
             30 => self.apply(Command::Declare(flows::declare_otherwise(how))),
+            31..=32 => self.retry(which, how),
             _ => self.apply(Command::Wake),
         }
     }
@@ -154,6 +160,14 @@ impl Drive {
             false => submit,
         };
         self.apply(Command::Submit(submit));
+    }
+
+    fn retry(&mut self, which: usize, how: u32) {
+        let Some(of) = pick(&self.rows.ids(), which) else { return };
+        self.ids += 1;
+        let queue = how.is_multiple_of(6).then(|| "other".into());
+        let (id, past) = (RunId(self.ids), self.rows.past(of).map(Box::new));
+        self.apply(Command::Retry(Retry { id, of, from_start: how.is_multiple_of(5), queue, past }));
     }
 
     fn answer(&mut self, which: usize, how: u32) {

@@ -35,8 +35,8 @@ const SQLITE: [&str; 7] = [
     "select 'task ' || node, parent, kind, name, step_index, run_id, idempotency, content, state, priority, root, \
      accepted, due, started, ended, attempts, failures, losses, worker, incarnation, grant_number, granted, \
      lease_until, lease_length, stop, paused, entered, error, body, \
-     case when payload is not null then lower(hex(payload)) end, case when output is not null then lower(hex(output)) end \
-     from task join task_spec using (node) left join task_output using (node)",
+     case when payload is not null then lower(hex(payload)) end, case when output is not null then lower(hex(output)) end, \
+     reuses from task join task_spec using (node) left join task_output using (node)",
     "select 'item ' || step || ' ' || idx, key, state, accepted, due, started, ended, attempts, failures, losses, \
      worker, incarnation, grant_number, granted, lease_until, lease_length, stop, error, \
      case when payload is not null then lower(hex(payload)) end, case when output is not null then lower(hex(output)) end \
@@ -74,12 +74,12 @@ fn as_text(value: ValueRef) -> Option<String> {
 const POSTGRES: [&str; 9] = [
     "select 'task ' || node, parent, kind, name, step_index, id, idempotency, content, state, priority, root, \
      {accepted}, {due}, {started}, null, attempts, failures, losses, worker, incarnation, grant_number, {granted}, \
-     {lease_until}, lease_length, stop, paused::int, entered::int, error, encode(body, 'hex'), encode(payload, 'hex'), null \
-     from tidegate.open_task",
+     {lease_until}, lease_length, stop, paused::int, entered::int, error, encode(body, 'hex'), encode(payload, 'hex'), null, \
+     null from tidegate.open_task",
     "select 'task ' || node, parent, kind, name, step_index, id, idempotency, content, state, priority, root, \
      {accepted}, null, {started}, {ended}, attempts, failures, losses, null, null, null, null, \
      null, null, stop, paused::int, entered::int, error, encode(body, 'hex'), encode(payload, 'hex'), \
-     encode(output, 'hex') from tidegate.ended_task",
+     encode(output, 'hex'), reuses from tidegate.ended_task",
     "select 'item ' || step || ' ' || idx, key, state, {accepted}, {due}, {started}, null, attempts, failures, losses, \
      worker, incarnation, grant_number, {granted}, {lease_until}, lease_length, stop, error, encode(payload, 'hex'), null \
      from tidegate.open_item",
@@ -164,6 +164,7 @@ fn of_task(task: &Task) -> Columns {
     columns.extend([some(u8::from(row.life.paused)), some(u8::from(row.life.entered))]);
     columns.extend([row.life.error.clone(), Some(format!("{:?}", row.body))]);
     columns.extend([row.payload.as_ref().map(hex), task.output.as_ref().map(hex)]);
+    columns.push(row.body.reuses().and_then(|run| some(run.0)));
     columns
 }
 

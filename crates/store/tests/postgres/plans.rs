@@ -14,8 +14,8 @@ const SMALL: u64 = 1_000;
 /// Blocks that may be touched for each row that is given: the row's own, and a few of each index.
 const MOST_BLOCKS: u64 = 32;
 
-/// A third was submitted under a key, also of what has ended, of which a seventh failed. Leases are the ones that will be
-/// renewed. Nothing has to survive this, so it need not be logged.
+/// A third was submitted under a key, also of what has ended, of which a seventh failed, and of some a step was reused by
+/// a run that has ended too. Leases are the ones that will be renewed. Nothing has to survive this, so it need not be logged.
 const FILL: &str = r"
     alter table tidegate.open_task set unlogged;
     alter table tidegate.ended_task set unlogged;
@@ -41,6 +41,12 @@ const FILL: &str = r"
         case node % 7 when 0 then 'failed' else 'succeeded' end, 0, node, 'epoch', 'epoch',
         timestamptz 'epoch' + node * interval '1 second', 1, 0, 0, false, false, '\x01', '{}', 'null'
     from generate_series(2000001, 2100000) as node;
+    insert into tidegate.ended_task (
+        node, parent, kind, state, priority, root, accepted, ended, attempts, failures, losses, paused, entered, body, reuses
+    )
+    select
+        2500000 + n, 2499999, 'step', 'succeeded', 0, 2499999, 'epoch', 'epoch', 0, 0, 0, false, false, '\x01', 2000000 + n
+    from generate_series(1, 10000) as n;
     insert into tidegate.open_item (
         step, idx, state, accepted, attempts, failures, losses, incarnation, grant_number, payload
     )
@@ -149,14 +155,15 @@ const HOT: &[Statement] = &[
     statement!("position_look", false, []),
     statement!("position_set", true, ["2000", "1", "'epoch'::timestamptz", "null::bigint"]),
     statement!("open_task_add", true, [NEW, NULLS, WORDS, NULLS, NULLS, NULLS, NULLS, NULLS, NULLS, WORDS, ONES, ONES, TIMES, NULLS, NULLS, ONES, ONES, ONES, NULLS, NULLS, NULLS, NULLS, NULLS, NULLS, NULLS, NO, NO, NULLS, BYTES, NULLS]),
-    statement!("ended_task_add", true, [NEW, NULLS, WORDS, NULLS, NULLS, NULLS, NULLS, NULLS, NULLS, WORDS, ONES, ONES, TIMES, TIMES, TIMES, ONES, ONES, ONES, NULLS, NO, NO, NULLS, BYTES, NULLS, NULLS]),
+    statement!("ended_task_add", true, [NEW, NULLS, WORDS, NULLS, NULLS, NULLS, NULLS, NULLS, NULLS, WORDS, ONES, ONES, TIMES, TIMES, TIMES, ONES, ONES, ONES, NULLS, NO, NO, NULLS, BYTES, NULLS, NULLS, NULLS]),
     statement!("open_task_change", true, [NODES, WORDS, ONES, NULLS, NULLS, TIMES, YES, NULLS, YES, NULLS, NO, NULLS, YES, WORDS, ONES, ONES, TIMES, TIMES, ONES, NULLS, NULLS, NULLS, NULLS]),
     statement!("open_task_end", true, [NODES, WORDS, ONES, NULLS, NULLS, TIMES, YES, NULLS, NULLS, NULLS, NULLS, NULLS, NULLS, TIMES, BYTES]),
     statement!("open_task_renew", true, [NODES, ONES, ONES, TIMES]),
     statement!("open_item_change", true, [STEPS, INDEXES, WORDS, ONES, NULLS, NULLS, TIMES, YES, NULLS, YES, NULLS, NO, NULLS, YES, WORDS, ONES, ONES, TIMES, TIMES, ONES]),
     statement!("open_item_end", true, [STEPS, INDEXES, WORDS, ONES, NULLS, NULLS, TIMES, YES, NULLS, NULLS, TIMES, BYTES]),
     statement!("open_item_end_range", true, ["7", "0", "10000", "'cancelled'::text", "'epoch'::timestamptz"], about 10_000),
-    statement!("prune_roots", true, ["true", "'epoch'::timestamptz + interval '2005000 s'", KEYS_STAY, "1000"], about 1_000),
+    statement!("prune_roots", true, ["true", "'epoch'::timestamptz + interval '2005000 s'", KEYS_STAY, "1000", "array[]::bigint[]"], about 1_000),
+    statement!("browse_outline", false, ["2100001"]),
     statement!("open_item_add", true, [STEPS, LATER, NULLS, WORDS, TIMES, NULLS, NULLS, ONES, ONES, ONES, NULLS, NULLS, NULLS, NULLS, NULLS, NULLS, NULLS, NULLS, BYTES]),
     statement!("ended_item_add", true, [STEPS, INDEXES, NULLS, WORDS, TIMES, TIMES, TIMES, ONES, ONES, ONES, NULLS, NULLS, BYTES, BYTES]),
     statement!("open_item_renew", true, [STEPS, INDEXES, ONES, ONES, TIMES]),
