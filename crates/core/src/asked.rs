@@ -62,7 +62,7 @@ impl Core {
             flow: run.plan.flow.clone(),
             run: run_node,
             run_name: root,
-            inputs: TaskId::node(run.parent.unwrap_or(run_node)),
+            inputs: run.parent.unwrap_or(TaskId::node(run_node)),
             step,
             ended: run.steps.iter().map(ended).collect(),
             reused: run.reused.clone(),
@@ -71,7 +71,7 @@ impl Core {
     }
 
     fn root_name(&self, node: NodeId, run: &Run) -> String {
-        match run.parent.and_then(|step| self.step(step)) {
+        match run.parent.and_then(|task| self.step(task.node)) {
             Some(step) => {
                 self.run(step.run).map_or_else(String::new, |outer| self.root_name(step.run, outer))
             }

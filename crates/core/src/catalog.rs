@@ -43,9 +43,21 @@ impl Plan {
 /// What a task's demands are resolved from. Tasks with equal sources form a class.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Source {
-    Run { flow: Name, key: Option<Name>, tags: Vec<(Name, Name)> },
-    Step { run: NodeId, parallel: u32 },
+    Run {
+        flow: Name,
+        key: Option<Name>,
+        tags: Vec<(Name, Name)>,
+    },
+    Step {
+        run: NodeId,
+        parallel: u32,
+    },
     Attempt(AttemptSource),
+    /// An item of a loop over flows: it asks for a place in the window, and for nothing else.
+    Window {
+        step: NodeId,
+        window: u32,
+    },
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -62,7 +74,7 @@ impl Source {
         match self {
             Source::Run { .. } => Level::Run,
             Source::Step { .. } => Level::Step,
-            Source::Attempt(_) => Level::Attempt,
+            Source::Attempt(_) | Source::Window { .. } => Level::Attempt,
         }
     }
 
@@ -214,6 +226,9 @@ impl Catalog {
                 self.ask_units(&mut asks, LimitKey::Steps(*run), 1, Some(*parallel))
             }
             Source::Attempt(source) => self.resolve_attempt(&mut asks, source),
+            Source::Window { step, window } => {
+                self.ask_units(&mut asks, LimitKey::Window(*step), 1, Some(*window))
+            }
         }
         asks
     }

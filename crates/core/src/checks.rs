@@ -5,6 +5,7 @@ use crate::core::Core;
 use crate::ids::Name;
 use crate::model::SlotKind;
 use crate::nodes::{Kind, Node, RunState, Work};
+use crate::state::State;
 use std::collections::BTreeMap;
 
 /// Above this many open nodes the sums are checked only now and then: they cost as much as there is to sum up.
@@ -24,8 +25,10 @@ impl Core {
         let mut holders: BTreeMap<ClassId, u64> = BTreeMap::new();
         let mut busy: BTreeMap<&Name, SlotCounts> = BTreeMap::new();
         let mut count = |work: &'a Work| {
+            if work.state() == State::Running {
+                *holders.entry(work.class).or_default() += 1;
+            }
             let Some(running) = work.running() else { return };
-            *holders.entry(work.class).or_default() += 1;
             let slots = busy.entry(&running.worker).or_default();
             match self.slot_kind(work.class) {
                 SlotKind::Process => slots.process += 1,

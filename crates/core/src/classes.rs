@@ -242,6 +242,7 @@ impl Core {
                 self.withdraw(task, class, now);
                 self.queue_again(task, Some(source));
             }
+            WorkState::Inside(_) => self.hold_elsewhere(task, class, source, None),
             // Its class is found when its time has come.
             WorkState::Scheduled(_) => {}
         }

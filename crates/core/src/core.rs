@@ -259,7 +259,7 @@ impl Core {
     pub(crate) fn is_paused(&self, node: NodeId) -> bool {
         match self.nodes.get(&node) {
             Some(Node::Job(job)) => job.paused,
-            Some(Node::Run(run)) => run.paused || run.parent.is_some_and(|step| self.is_paused(step)),
+            Some(Node::Run(run)) => run.paused || run.parent.is_some_and(|task| self.is_paused(task.node)),
             Some(Node::Step(step)) => self.is_paused(step.run),
             None => false,
         }
@@ -298,7 +298,7 @@ impl Core {
     pub fn root_id(&self, node: NodeId) -> Option<RunId> {
         match self.nodes.get(&node)? {
             Node::Job(job) => Some(job.id.into()),
-            Node::Run(run) => run.id.or_else(|| self.root_id(run.parent?)),
+            Node::Run(run) => run.id.or_else(|| self.root_id(run.parent?.node)),
             Node::Step(step) => self.root_id(step.run),
         }
     }

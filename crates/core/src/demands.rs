@@ -45,7 +45,7 @@ impl Core {
         let mut demands: Vec<Demand> = of_run
             .map(|source| self.resolved(&source, Some(plan.flow.parallel_origin())))
             .unwrap_or_default();
-        let source = Source::Attempt(self.attempt_source(model, NOBODY, &Some(Name::new(""))));
+        let source = self.work_source(model, NOBODY, &Some(Name::new("")));
         demands.extend(self.resolved(&source, Some(plan.flow.window_origin(model))));
         demands
     }

@@ -3,7 +3,7 @@
 //! count, nor do rates and quotas, which say less and less as time passes and are dropped when they say nothing.
 
 use crate::core::Core;
-use crate::ids::{Name, NodeId, RunId};
+use crate::ids::{Name, NodeId, RunId, TaskId};
 use crate::nodes::{Job, Kind, Loop, Node, Run, RunState, Step, StepState, Work, WorkState};
 use crate::protocol::{Idempotency, Stop, Tally};
 use crate::state::State;
@@ -83,7 +83,7 @@ impl Sum {
 
     fn run(&mut self, run: &Run) {
         self.id(run.id);
-        self.node(run.parent);
+        self.task(run.parent);
         self.number(run.root);
         self.number(run.priority as u64);
         self.number(u64::from(run.paused));
@@ -168,6 +168,7 @@ impl Sum {
                 self.moment(running.timeout);
                 self.stop(running.stop);
             }
+            WorkState::Inside(run) => self.node(Some(*run)),
         }
     }
 
@@ -196,6 +197,11 @@ impl Sum {
 
     fn moment(&mut self, moment: Option<Moment>) {
         self.number(moment.map_or(u64::MAX, |moment| moment.0.cast_unsigned()));
+    }
+
+    fn task(&mut self, task: Option<TaskId>) {
+        self.node(task.map(|task| task.node));
+        self.number(task.and_then(TaskId::index).map_or(u64::MAX, u64::from));
     }
 
     fn node(&mut self, node: Option<NodeId>) {

@@ -18,11 +18,13 @@ impl Core {
                     let open = run.steps.iter().enumerate().filter(|(_, state)| **state == StepState::Open);
                     family.extend(open.map(|(index, _)| member.step(index)));
                 }
-                Some(Node::Step(step)) => {
-                    if let Kind::SubFlow { child: Some(child) } = step.kind {
-                        family.push(child);
+                Some(Node::Step(step)) => match &step.kind {
+                    Kind::SubFlow { child } => family.extend(*child),
+                    Kind::Loop(items) => {
+                        family.extend(items.items.values().filter_map(|item| item.work.inside()));
                     }
-                }
+                    _ => {}
+                },
                 _ => {}
             }
         }

@@ -9,8 +9,8 @@ use crate::model::LEASE;
 use crate::nodes::{Item, Kind, Loop, Node, RunState, Running, Step, StepState, Work, WorkState};
 use crate::planted::Bug;
 use crate::protocol::{
-    ActionRow, Body, DeclaredRow, ItemRow, JobBody, Life, NodeRow, Pace, RunBody, Snapshot, StepBody,
-    StepKind,
+    ActionRow, Body, DeclaredRow, ItemRow, ItemRunBody, JobBody, Life, NodeRow, Pace, RunBody, Snapshot,
+    StepBody, StepKind, Tally,
 };
 use crate::state::State;
 use crate::time::Moment;
@@ -86,13 +86,16 @@ impl Core {
     }
 
     fn load_node(&mut self, row: NodeRow, now: Moment) {
+        let around = row.around();
         let NodeRow { node, parent, root, priority, accepted, body, payload, life } = row;
         match body {
             Body::Job(body) => {
                 let order = payload.as_ref();
                 self.load_job(node, (root, priority, accepted), body, order, &life, now);
             }
-            Body::Run(body) => self.load_run(node, parent, (root, priority, accepted), body, &life),
+            Body::Run(run) | Body::ItemRun(ItemRunBody { run, .. }) => {
+                self.load_run(node, around, (root, priority, accepted), run, &life);
+            }
             Body::Step(body) => {
                 let Some(run) = parent else { return };
                 if life.state.is_end() {
@@ -140,7 +143,7 @@ impl Core {
     fn load_run(
         &mut self,
         node: NodeId,
-        parent: Option<NodeId>,
+        around: Option<TaskId>,
         (root, priority, accepted): (u64, i8, Moment),
         body: RunBody,
         life: &Life,
@@ -153,7 +156,7 @@ impl Core {
         }
         self.add_run(node, root, priority, body, life.due, accepted);
         let Some(run) = self.run_mut(node) else { return };
-        run.parent = parent;
+        run.parent = around;
         run.paused = life.paused;
         run.stop = life.stop;
         if life.state == State::Running {
@@ -164,9 +167,25 @@ impl Core {
         if self.planted.has(Bug::StopForgottenAtLoad) {
             self.run_mut(node).into_iter().for_each(|run| run.stop = None);
         }
-        if let Some(Step { kind: Kind::SubFlow { child }, .. }) = parent.and_then(|step| self.step_mut(step))
-        {
-            *child = Some(node);
+        if let Some(around) = around {
+            self.load_inside(around, node, accepted);
+        }
+    }
+
+    /// What is around a run knows which one it is. An item that has one is known by it, before its own row is seen.
+    fn load_inside(&mut self, around: TaskId, run: NodeId, since: Moment) {
+        if let Some(index) = around.index() {
+            let source = self.loop_of(around.node).and_then(|_| self.step_source(around.node, &None));
+            let Some(source) = source else { return };
+            let class = self.class_for(source);
+            self.admission.hold(class, None);
+            let tally = Tally { started: 1, ..Tally::default() };
+            let work = Work { class, tally, since, at: WorkState::Inside(run) };
+            if let Some(items) = self.loop_mut(around.node) {
+                items.items.insert(index, Item { work, key: None });
+            }
+        } else if let Some(Step { kind: Kind::SubFlow { child }, .. }) = self.step_mut(around.node) {
+            *child = Some(run);
         }
     }
 
@@ -338,6 +357,11 @@ impl Core {
 
     fn load_item(&mut self, row: ItemRow, now: Moment) {
         let task = TaskId::item(row.step, row.index);
+        let known = self.loop_mut(row.step).and_then(|items| items.items.get_mut(&row.index));
+        if let Some(item) = known {
+            item.key = row.key;
+            return;
+        }
         let Some(source) = self.step_source(row.step, &row.key) else { return };
         let class = self.class_for(source);
         let work = Work { class, tally: row.life.tally, since: now, at: WorkState::Waiting };

@@ -28,6 +28,8 @@ pub enum Lost {
     NothingInside(String),
     #[error("`{0}` is not the number of an item")]
     NotAnItem(String),
+    #[error("{around} is a loop over flows; say which item, as in `{step}#0`")]
+    WhichItem { around: String, step: String },
 }
 
 impl Core {
@@ -59,7 +61,7 @@ impl Core {
         let outside = |work: &Work| match work.at {
             WorkState::Scheduled(_) => true,
             WorkState::Waiting => paused,
-            WorkState::Running(_) => false,
+            WorkState::Running(_) | WorkState::Inside(_) => false,
         };
         let this = |holds: bool| if holds { vec![(TaskId::node(node), 1)] } else { Vec::new() };
         match record {
@@ -84,8 +86,8 @@ impl Core {
         }
     }
 
-    /// The task that people call `run_…`, `run_…/step`, `run_…/step#3` or `run_…/outer/inner`. So much of the
-    /// run's id is enough as no other open run shares. The step need not be open.
+    /// The task that people call `run_…`, `run_…/step`, `run_…/step#3`, `run_…/outer/inner` or `run_…/outer#3/inner`. So
+    /// much of the run's id is enough as no other open run shares. The step need not be open.
     pub fn find(&self, name: &str) -> Result<TaskId, Lost> {
         let mut parts = name.split('/').peekable();
         let mut run = self.find_root(parts.next().unwrap_or_default())?;
@@ -95,17 +97,22 @@ impl Core {
                 None => (part, None),
             };
             let node = self.find_step(run, step)?;
-            if parts.peek().is_some() {
-                run = self
-                    .inside(node)
-                    .ok_or_else(|| Lost::NothingInside(format!("{}/{part}", self.name(TaskId::node(run)))))?;
-                continue;
-            }
-            return match item.map(|item| (item, item.parse::<u32>())) {
-                None => Ok(TaskId::node(node)),
-                Some((_, Ok(index))) if index < u32::MAX => Ok(TaskId::item(node, index)),
-                Some((item, _)) => Err(Lost::NotAnItem(item.to_owned())),
+            let task = match item.map(|item| (item, item.parse::<u32>())) {
+                None => TaskId::node(node),
+                Some((_, Ok(index))) if index < u32::MAX => TaskId::item(node, index),
+                Some((item, _)) => return Err(Lost::NotAnItem(item.to_owned())),
             };
+            if parts.peek().is_none() {
+                return Ok(task);
+            }
+            run = self.inside(task).ok_or_else(|| {
+                let name = format!("{}/{part}", self.name(TaskId::node(run)));
+                let is_whole_loop = item.is_none() && self.loop_of(node).is_some();
+                match is_whole_loop && self.called_flow(node).is_some() {
+                    true => Lost::WhichItem { around: name, step: step.to_owned() },
+                    false => Lost::NothingInside(name),
+                }
+            })?;
         }
         Ok(TaskId::node(run))
     }
@@ -130,10 +137,11 @@ impl Core {
         Ok(run.step(index))
     }
 
-    fn inside(&self, step: NodeId) -> Option<NodeId> {
-        match self.step(step)?.kind {
-            Kind::SubFlow { child } => child,
-            _ => None,
+    /// The run inside a step or an item.
+    pub(crate) fn inside(&self, task: TaskId) -> Option<NodeId> {
+        match (&self.step(task.node)?.kind, task.index()) {
+            (Kind::SubFlow { child }, None) => *child,
+            _ => self.work(task)?.inside(),
         }
     }
 }
@@ -154,19 +162,21 @@ mod tests {
         Step { after: after.to_vec(), ..doing(name, work) }
     }
 
-    /// `outer` has a loop, a flow inside, a pause, and a step after all of them; nobody works.
+    /// `outer` has a loop, a flow inside, a pause, a step after all of them, and a loop over flows; nobody works.
     fn core() -> Core {
         use crate::model::Work;
         let nothing = || Template("null".into());
         let process = || Work::Order(nothing());
+        let inner = || Work::Flow { flow: Name::new("inner"), inputs: nothing() };
         let each = Loop { items: nothing(), window: Some(1), on_failure: OnFailure::STOP, window_line: None };
         let outer = flow(
             "outer",
             vec![
-                Step { each: Some(each), ..step("load", &[], process()) },
-                step("sub", &[], Work::Flow { flow: Name::new("inner"), inputs: nothing() }),
+                Step { each: Some(each.clone()), ..step("load", &[], process()) },
+                step("sub", &[], inner()),
                 step("pause", &[], Work::Wait(nothing())),
                 step("last", &[0, 1, 2], process()),
+                Step { each: Some(each), ..step("flows", &[], inner()) },
             ],
         );
         let inner = flow("inner", vec![step("deep", &[], process())]);
@@ -190,7 +200,9 @@ mod tests {
                     Question::Step { step: 0, run } if core.run(run).is_some_and(|run| run.id.is_none()) => {
                         Evaluation::Order(rendered())
                     }
-                    Question::Step { step: 0, .. } => Evaluation::List { items: Payload::null(), count: 3 },
+                    Question::Step { step: 0 | 4, .. } => {
+                        Evaluation::List { items: Payload::null(), count: 3 }
+                    }
                     Question::Step { step: 1, .. } => Evaluation::SubFlow { inputs: Payload::null() },
                     Question::Step { .. } => Evaluation::Until(Moment(9_000_000)),
                     Question::Items { from, to, .. } => {
@@ -207,7 +219,8 @@ mod tests {
     fn names_lead_to_tasks_and_back() {
         let core = core();
         let run = RunId(0).to_string();
-        for name in [run.clone(), format!("{run}/load"), format!("{run}/load#2"), format!("{run}/sub/deep")] {
+        let parts = ["", "/load", "/load#2", "/sub/deep", "/flows#0", "/flows#2", "/flows#0/deep"];
+        for name in parts.map(|part| format!("{run}{part}")) {
             assert_eq!(core.name(core.find(&name).unwrap()), name);
         }
         assert!(core.find(&format!("{run}/last")).is_ok(), "its turn has not come");
@@ -225,6 +238,12 @@ mod tests {
         assert_eq!(lost(&format!("{run}/laod")), format!("{run} has no step `laod`"));
         assert_eq!(lost(&format!("{run}/load/deep")), format!("no flow runs inside {run}/load"));
         assert_eq!(lost(&format!("{run}/load#x")), "`x` is not the number of an item");
+        let each = format!("{run}/flows");
+        assert_eq!(
+            lost(&format!("{each}/deep")),
+            format!("{each} is a loop over flows; say which item, as in `flows#0`")
+        );
+        assert_eq!(lost(&format!("{each}#1/deep")), format!("no flow runs inside {each}#1"), "it waits");
     }
 
     #[test]
@@ -235,7 +254,8 @@ mod tests {
         let listed: Vec<(String, u32)> =
             core.waiting().into_iter().map(|waiting| (waiting.name, waiting.count)).collect();
         let expected = [first, second].map(|run| {
-            [(format!("{run}/load#0"), 3), (format!("{run}/pause"), 1), (format!("{run}/sub/deep"), 1)]
+            [("load#0", 3), ("pause", 1), ("flows#1", 2), ("sub/deep", 1), ("flows#0/deep", 1)]
+                .map(|(part, count)| (format!("{run}/{part}"), count))
         });
         assert_eq!(listed, expected.concat());
         let brief = |name: &str| {

@@ -77,7 +77,7 @@ impl Job {
     }
 }
 
-/// What asks for a worker: a job, a plain step or an item.
+/// What asks for a worker, or to have a flow run inside it: a job, a plain step or an item.
 #[derive(Debug)]
 pub(crate) struct Work {
     /// The class it waits in or holds by. While it is scheduled: the last one.
@@ -93,6 +93,8 @@ pub(crate) enum WorkState {
     Scheduled(Moment),
     Waiting,
     Running(Box<Running>),
+    /// An item inside of which this run is under way: it holds a place in the window of its loop, and no worker.
+    Inside(NodeId),
 }
 
 impl Work {
@@ -100,13 +102,21 @@ impl Work {
         match self.at {
             WorkState::Scheduled(_) => State::Scheduled,
             WorkState::Waiting => State::Waiting,
-            WorkState::Running(_) => State::Running,
+            WorkState::Running(_) | WorkState::Inside(_) => State::Running,
         }
     }
 
     pub fn running(&self) -> Option<&Running> {
         match &self.at {
             WorkState::Running(running) => Some(running),
+            _ => None,
+        }
+    }
+
+    /// The run inside it.
+    pub fn inside(&self) -> Option<NodeId> {
+        match self.at {
+            WorkState::Inside(run) => Some(run),
             _ => None,
         }
     }
@@ -153,11 +163,12 @@ impl Running {
     }
 }
 
-/// A run of a flow: a root, or the inside of a `flow` step.
+/// A run of a flow: a root, or the inside of a `flow` step or of an item of such a step.
 #[derive(Debug)]
 pub(crate) struct Run {
     pub id: Option<RunId>,
-    pub parent: Option<NodeId>,
+    /// The step or item that it is inside of.
+    pub parent: Option<TaskId>,
     pub root: u64,
     pub priority: i8,
     pub paused: bool,

@@ -104,17 +104,26 @@ impl Core {
 
     pub(crate) fn step_source(&self, node: NodeId, key: &Option<Name>) -> Option<Source> {
         let run = self.step(node)?.run;
-        let mut source = self.attempt_source(self.step_model(node)?, node, key);
-        if let Some(action) = self.definition_for(node) {
-            source.needs.runner = action.policy.needs.runner.clone();
+        let mut source = self.work_source(self.step_model(node)?, node, key);
+        if let Source::Attempt(source) = &mut source {
+            if let Some(action) = self.definition_for(node) {
+                source.needs.runner = action.policy.needs.runner.clone();
+            }
+            source.needs = source.needs.clone().submitted_to(self.queue_of_root(run));
         }
-        source.needs = source.needs.submitted_to(self.queue_of_root(run));
-        Some(Source::Attempt(source))
+        Some(source)
     }
 
-    /// What every attempt of a step is resolved from, whoever submitted its run.
-    pub(crate) fn attempt_source(&self, step: &Step, node: NodeId, key: &Option<Name>) -> AttemptSource {
-        let window = step.each.as_ref().and_then(|each| each.window).map(|window| (node, window));
+    /// What every attempt of a step, or every item of its loop, is resolved from, whoever submitted its run.
+    pub(crate) fn work_source(&self, step: &Step, node: NodeId, key: &Option<Name>) -> Source {
+        match (&step.work, step.window()) {
+            (StepWork::Flow { .. }, Some(window)) => Source::Window { step: node, window },
+            _ => Source::Attempt(self.attempt_source(step, node, key)),
+        }
+    }
+
+    fn attempt_source(&self, step: &Step, node: NodeId, key: &Option<Name>) -> AttemptSource {
+        let window = step.window().map(|window| (node, window));
         let (mut pools, mut needs) = (step.pools.clone(), step.needs.clone());
         let mut source_key = None;
         let action = match &step.work {
@@ -138,7 +147,7 @@ impl Core {
     fn queue_of_root(&self, run: NodeId) -> Option<&Name> {
         let run = self.run(run)?;
         match run.parent {
-            Some(outer) => self.queue_of_root(self.step(outer)?.run),
+            Some(outer) => self.queue_of_root(self.step(outer.node)?.run),
             None => queue_of(&run.tags),
         }
     }
@@ -196,6 +205,8 @@ impl Core {
                 }
                 if self.is_stopping(task.node) {
                     self.turn_away(task, grant, now);
+                } else if self.called_flow(task.node).is_some() {
+                    self.start_item_flow(task, grant.class, now);
                 } else {
                     self.begin(task, grant, now);
                 }
@@ -210,7 +221,7 @@ impl Core {
         let Some(step) = self.step(node) else { return false };
         let Some(run) = self.run(step.run) else { return false };
         let of_loop = matches!(&step.kind, Kind::Loop(items) if items.stop.is_some());
-        of_loop || run.stop.is_some() || run.parent.is_some_and(|outer| self.is_stopping(outer))
+        of_loop || run.stop.is_some() || run.parent.is_some_and(|outer| self.is_stopping(outer.node))
     }
 
     /// What was granted is given back, and its task ends. Whatever stops a run, its steps were cancelled.
@@ -327,9 +338,12 @@ impl Core {
 
     /// Stops a task, whatever it is doing: a running one is told to, any other ends at once.
     pub(crate) fn stop_work(&mut self, task: TaskId, why: Stop, now: Moment) {
-        match self.work(task).map(|work| work.running().is_some()) {
-            Some(true) => self.stop_running(task, why, now),
-            Some(false) => self.end_waiting(task, why.end(), None, now),
+        match self.work(task).map(|work| &work.at) {
+            Some(WorkState::Running(_)) => self.stop_running(task, why, now),
+            Some(WorkState::Inside(run)) => self.stop_inside(*run, why, now),
+            Some(WorkState::Scheduled(_) | WorkState::Waiting) => {
+                self.end_waiting(task, why.end(), None, now);
+            }
             None => {}
         }
     }
@@ -341,7 +355,7 @@ impl Core {
         match work.at {
             WorkState::Scheduled(due) => self.timers.clear(due, task, Alarm::Due),
             WorkState::Waiting => self.withdraw(task, class, now),
-            WorkState::Running(_) => return,
+            WorkState::Running(_) | WorkState::Inside(_) => return,
         }
         self.end_task(task, state, None, error, now);
     }
@@ -435,7 +449,7 @@ impl Core {
         }
     }
 
-    fn end_task(
+    pub(crate) fn end_task(
         &mut self,
         task: TaskId,
         state: State,

@@ -48,7 +48,7 @@ fn is_whole(store: &mut dyn Reads, row: &NodeRow) -> Result<bool, StoreError> {
             }
             _ => Ok(true),
         },
-        Body::Job(_) | Body::Run(_) => Ok(false),
+        Body::Job(_) | Body::Run(_) | Body::ItemRun(_) => Ok(false),
     }
 }
 

@@ -130,8 +130,8 @@ pub enum Problem {
     NeedsLoop { field: &'static str, step: String },
     #[error("a step loops over `with_items` or over `cursor`, not both")]
     TwoLoops,
-    #[error("a loop over `{work}` steps is not supported yet")]
-    LoopOver { work: &'static str },
+    #[error("`wait` cannot be done for each item of a loop")]
+    LoopOverWait,
     #[error("there is no step `{step}`")]
     UnknownStep { step: String, meant: Option<String> },
     #[error("{callee} has no input `{input}`")]
@@ -296,6 +296,9 @@ impl Problem {
                 "at most 1m; a `wait` step, or `retry` of the step, waits longer and holds nothing"
             }
             NotYet { .. } => "a member sees those before it; `while` sees the round that has just ended",
+            LoopOverWait => {
+                "one `wait` step before or after the loop pauses once; `rate` of an action paces the items"
+            }
             NeedsLoop { .. } => "add `with_items`, or remove the field",
             TemplateSyntax { .. } => "braces that are not a template go between {% raw %} and {% endraw %}",
             NotOneExpression { .. } => "write it like \"{{ inputs.items }}\", with nothing around it",

@@ -191,6 +191,23 @@ fn loops_give_their_list_and_then_their_items() {
 }
 
 #[test]
+fn items_of_a_loop_over_flows_are_given_what_the_flow_takes() {
+    let each = flow("    with_items: [1]\n    flow: onboard\n    inputs: { tenant: \"{{ item }}\" }");
+    let callee = "flow: onboard\ninputs:\n  tenant: { type: string, required: true }\n  plan: { type: string, default: free }\nsteps:\n  a: { run: [echo] }\n";
+    let callee = parse("onboard.yaml", callee).unwrap_or_else(|errors| panic!("{}", errors.render(false)));
+    let scope = Scope { callee: Callee::Flow(Arc::new(callee.flows[0].clone())), ..scope() };
+    let Evaluation::Items(items) = evaluate_items(&each, 1, &scope, 0, &[json!("acme"), json!(7)]) else {
+        panic!()
+    };
+    let given = items[0].as_ref().map(|item| (json_of(&item.order), item.key.clone()));
+    assert_eq!(given, Ok((json!({ "tenant": "acme", "plan": "free" }), None)));
+    let error = "flow `onboard`: input `tenant` must be text, not an integer";
+    assert_eq!(items[1], Err(error.to_owned()), "as a plain step would say");
+    let plain = flow("    flow: onboard\n    inputs: { tenant: 7 }");
+    assert_eq!(evaluate_step(&plain, 1, &scope), Evaluation::Failed { error: error.to_owned() });
+}
+
+#[test]
 fn of_large_items_only_the_first_are_rendered() {
     let flow = flow("    with_items: [1]\n    run: [echo, \"{{ item }}\"]");
     let item = json!("x".repeat(1_000_000));

@@ -8,7 +8,7 @@ pub fn idempotency(body: &Body) -> Option<&Idempotency> {
     match body {
         Body::Job(job) => job.idempotency.as_ref(),
         Body::Run(run) => run.idempotency.as_ref(),
-        Body::Step(_) => None,
+        Body::Step(_) | Body::ItemRun(_) => None,
     }
 }
 

@@ -19,12 +19,13 @@ pub fn stop(word: &str) -> Option<Stop> {
     STOPS.into_iter().find(|&stop| of_stop(stop) == word)
 }
 
-/// The kind of a task, the action of a job or flow of a run, and the place of a step in its flow.
+/// The kind of a task, the action of a job or flow of a run, and the place of a step in its flow or of an item in its loop.
 pub fn of_body(body: &Body) -> (&'static str, Option<&str>, Option<u32>) {
     match body {
         Body::Job(job) => ("job", Some(job.action.as_str()), None),
         Body::Run(run) => ("run", Some(run.flow.as_str()), None),
         Body::Step(step) => ("step", None, Some(step.index)),
+        Body::ItemRun(body) => ("run", Some(body.run.flow.as_str()), Some(body.index)),
     }
 }
 

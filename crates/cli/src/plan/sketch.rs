@@ -129,9 +129,9 @@ fn step<'a>(
     });
     let timeout = step.timeout.or(action.and_then(|action| action.policy.timeout));
     let retry = step.retry.as_ref().filter(|retry| retry.attempts > 1);
-    let limits = match step.work {
-        Work::Order(_) | Work::Action { .. } => around.core.demands_of_step(&flow.name, at),
-        Work::Flow { .. } | Work::Wait(_) => Vec::new(),
+    let limits = match (&step.work, &step.each) {
+        (Work::Flow { .. }, None) | (Work::Wait(_), _) => Vec::new(),
+        _ => around.core.demands_of_step(&flow.name, at),
     };
     let limits = limits.into_iter().filter(|demand| !is_shared(demand)).collect();
     let time = super::time::of_step(step, each.as_ref(), retry, timeout, &inside);

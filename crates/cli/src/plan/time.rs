@@ -30,22 +30,22 @@ pub fn of_step(
 ) -> Time {
     let once = match (&step.work, inside) {
         (Work::Wait(template), _) => pause(&template.0),
-        (Work::Flow { .. }, Inside::Flow(flow)) => {
+        (Work::Flow { .. }, Inside::Flow(flow)) if each.is_none_or(|each| each.count.is_some()) => {
             let open = flow.time.open.iter().map(|inner| format!("{}/{inner}", step.name)).collect();
-            return Time { known: flow.time.known, open };
+            return Time { known: flow.time.known.times(rounds(step, each).unwrap_or(1)), open };
         }
         (Work::Flow { .. }, _) => None,
         _ => timeout.map(|timeout| tries(timeout, retry)),
     };
-    let all = once.and_then(|once| match each {
-        None => Some(once),
-        Some(Looped { count, .. }) => {
-            let window = step.each.as_ref().and_then(|each| each.window)?;
-            Some(once.times((*count)?.div_ceil(window as usize) as u64))
-        }
-    });
+    let all = once.and_then(|once| Some(once.times(rounds(step, each)?)));
     let open = if all.is_some() { Vec::new() } else { vec![step.name.to_string()] };
     Time { known: all.unwrap_or(Span::ZERO), open }
+}
+
+/// How often a whole window of items is gone through; once, where there is no loop.
+fn rounds(step: &Step, each: Option<&Looped>) -> Option<u64> {
+    let Some(Looped { count, .. }) = each else { return Some(1) };
+    Some((*count)?.div_ceil(step.window()? as usize) as u64)
 }
 
 /// Every attempt takes as long as it may, and so does every pause.

@@ -1,9 +1,12 @@
 //! How committed writes change a [`View`], and what there is to tell about each.
 
 use super::event::{Event, What};
-use super::view::{Items, Reused, Run, View};
+use super::view::{Items, Reused, Run, Step, View};
+use std::collections::BTreeSet;
 use tidegate_core::ids::{NodeId, TaskId};
-use tidegate_core::protocol::{Body, NodeRow, RunBody, Snapshot, StepBody, StepKind, Tally, Write};
+use tidegate_core::protocol::{
+    Body, ItemRunBody, NodeRow, RunBody, Snapshot, StepBody, StepKind, Tally, Write,
+};
 use tidegate_core::state::State;
 use tidegate_core::time::Moment;
 
@@ -21,6 +24,7 @@ impl View {
             }
             Write::Entered { node, state, at } => self.entered(*node, *state, *at),
             Write::Granted { task, grant, number } => self.granted(*task, *number, grant.at),
+            Write::ItemEntered { step, index, at } => self.granted(TaskId::item(*step, *index), 1, *at),
             Write::Moved { task, state, due, tally, error, at } => {
                 self.moved(*task, *state, *due, *tally, error.as_deref(), *at)
             }
@@ -81,15 +85,16 @@ impl View {
             if let Some(items) = self.items(node) {
                 let (succeeded, failed, cancelled) = (tally.succeeded, tally.failed, tally.cancelled);
                 let (count, listed) = (items.count.max(*rows), *rows);
-                *items = Items { count, listed, succeeded, failed, cancelled, ..Items::default() };
+                let inside = std::mem::take(&mut items.inside);
+                *items = Items { count, listed, succeeded, failed, cancelled, inside, ..Items::default() };
             }
         }
         for row in &snapshot.items {
             let Some(items) = self.items(row.step) else { continue };
             match row.life.state {
                 State::Running => {
-                    let at = row.life.grant.as_ref().map_or(snapshot.now, |grant| grant.at);
-                    items.running.insert(row.index, at);
+                    let granted = row.life.grant.as_ref().map(|grant| grant.at);
+                    items.running.insert(row.index, granted.or(row.life.started).unwrap_or(snapshot.now));
                 }
                 State::Scheduled => {
                     items.retrying.insert(row.index, row.life.due.unwrap_or(snapshot.now));
@@ -99,7 +104,23 @@ impl View {
                 }
             }
         }
+        let open: BTreeSet<NodeId> = snapshot.nodes.iter().map(|row| row.node).collect();
+        let steps = self.runs.values_mut().flat_map(|run| &mut run.steps);
+        let loops = steps.filter_map(|step| step.items.as_mut());
+        let is_over = |_: &u32, run: &mut NodeId| !open.contains(run);
+        let over: Vec<NodeId> =
+            loops.flat_map(|items| items.inside.extract_if(.., is_over)).map(|(_, run)| run).collect();
+        over.into_iter().for_each(|run| self.forget(run));
         self.close_what_is_over(snapshot.now);
+    }
+
+    /// A run inside an item that has ended is not shown any more, with all that is inside of it: there may be as many as
+    /// there are items.
+    fn forget(&mut self, run: NodeId) {
+        let Some(gone) = self.runs.remove(&run) else { return };
+        for inner in gone.steps.iter().flat_map(Step::runs_inside) {
+            self.forget(inner);
+        }
     }
 
     /// The rows of a flow inside are gone once it has ended: it ended as the step around it did.
@@ -131,7 +152,7 @@ impl View {
 
     fn added(&mut self, row: &NodeRow) -> Option<Event> {
         match &row.body {
-            Body::Run(body) => self.run_added(row, body),
+            Body::Run(run) | Body::ItemRun(ItemRunBody { run, .. }) => self.run_added(row, run),
             Body::Step(body) => self.step_added(row, body),
             Body::Job(_) if row.node == self.root => self.lives(row),
             Body::Job(_) => None,
@@ -139,14 +160,10 @@ impl View {
     }
 
     fn run_added(&mut self, row: &NodeRow, body: &RunBody) -> Option<Event> {
-        let path = match row.parent {
-            None if row.node == self.root => String::new(),
+        let (path, is_past) = match row.around() {
+            None if row.node == self.root => (String::new(), false),
             None => return None,
-            Some(step) => {
-                let name = self.name(TaskId::node(step))?;
-                self.step_mut(step)?.inside = Some(row.node);
-                format!("{name}/")
-            }
+            Some(around) => (format!("{}/", self.name(around)?), self.put_inside(around, row)?),
         };
         let flow = self.flows.get(&body.flow)?.clone();
         let run = self.runs.entry(row.node).or_insert_with(|| Run::new(flow, path));
@@ -154,7 +171,24 @@ impl View {
         run.started = run.started.or(row.life.started);
         run.ended = row.life.ended;
         run.stopping = row.life.stop;
+        run.is_past = is_past;
         None
+    }
+
+    /// A step or item knows which run is inside it. Says whether that is past.
+    fn put_inside(&mut self, around: TaskId, row: &NodeRow) -> Option<bool> {
+        let (outer, _) = self.place(around.node)?;
+        let is_past = self.runs.get(&outer)?.is_past;
+        let step = self.step_mut(around.node)?;
+        let Some(index) = around.index() else {
+            step.inside = Some(row.node);
+            return Some(is_past);
+        };
+        let is_past = is_past || row.life.state.is_end();
+        if let Some(items) = step.items.as_mut().filter(|_| !is_past) {
+            items.inside.insert(index, row.node);
+        }
+        Some(is_past)
     }
 
     fn step_added(&mut self, row: &NodeRow, body: &StepBody) -> Option<Event> {
@@ -281,6 +315,7 @@ impl View {
                 .tell(task, at, What::Ended { state, took, error })
                 .filter(|_| task.node == self.root);
         }
+        let mut over = None;
         let step = self.step_mut(task.node)?;
         let started = match (task.index(), &mut step.items) {
             (Some(index), Some(items)) => {
@@ -290,6 +325,7 @@ impl View {
                 if let (Some(error), None) = (&error, &items.error) {
                     items.error = Some((index, error.clone()));
                 }
+                over = items.inside.remove(&index);
                 items.running.remove(&index)
             }
             _ => {
@@ -299,6 +335,7 @@ impl View {
                 step.started
             }
         };
+        over.into_iter().for_each(|run| self.forget(run));
         let took = started.map(|started| at.since(started));
         self.tell(task, at, What::Ended { state, took, error })
     }

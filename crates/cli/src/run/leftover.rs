@@ -91,7 +91,7 @@ impl Open {
                 let newest = versions.max_by_key(|row| row.version)?;
                 Open::job(id, &newest.action, row.node)
             }
-            Body::Step(_) => return None,
+            Body::Step(_) | Body::ItemRun(_) => return None,
         })
     }
 

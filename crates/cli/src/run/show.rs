@@ -90,6 +90,7 @@ impl Show {
 pub fn widest(flow: &Flow) -> usize {
     let names = flow.steps.iter().map(|step| {
         let more = match (&step.each, &step.work) {
+            (Some(_), Work::Flow { .. }) => 12,
             (Some(_), _) => 3,
             (None, Work::Flow { .. }) => 9,
             _ => 0,

@@ -6,8 +6,8 @@ use super::view::View;
 use jiff::tz::TimeZone;
 use tidegate_core::ids::{Epoch, Name, NodeId, RunId, TaskId};
 use tidegate_core::protocol::{
-    Body, GrantRow, ItemRow, Life, NodeRow, Payload, Rendered, RunBody, Snapshot, StepBody, StepKind, Stop,
-    Tally, Write,
+    Body, GrantRow, ItemRow, ItemRunBody, Life, NodeRow, Payload, Rendered, RunBody, Snapshot, StepBody,
+    StepKind, Stop, Tally, Write,
 };
 use tidegate_core::state::State;
 use tidegate_core::time::{Moment, Span};
@@ -282,4 +282,92 @@ fn a_line_waits_for_the_news_of_its_start() {
     let (mut view, _) = after(&halfway());
     assert_eq!(view.heard(step(2), "of the next try"), None, "that has not begun");
     assert!(view.heard(item(0), "the last words").is_some(), "of an item that has ended");
+}
+
+const EACH: &str = r#"
+flow: all
+steps:
+  each: { with_items: [1, 2, 3], concurrency: 2, flow: one }
+---
+flow: one
+steps:
+  load: { run: [load] }
+  rest: { after: [load], wait: 10s }
+"#;
+
+/// Two of three items have a flow inside them.
+fn of_items() -> (View, Vec<Event>) {
+    let document = tidegate_flow::parse("all.yaml", EACH).unwrap();
+    let mut view = View::new(&document.flows, ROOT);
+    let each = ROOT.step(0);
+    let rendered = Rendered { order: Payload::null(), key: None };
+    let begin = |index: u32, millis| {
+        let inside = NodeId(20 + 10 * u64::from(index));
+        let Body::Run(run) = run_row(inside, Some(each), "one", Life::new(State::Waiting)).body else {
+            panic!()
+        };
+        let body = Body::ItemRun(ItemRunBody { index, run });
+        let first = TaskId::node(inside.step(0));
+        [
+            Write::ItemEntered { step: each, index, at: at(millis) },
+            added(row(inside, Some(each), body, Life::new(State::Waiting), millis)),
+            entered(inside, State::Running, millis),
+            opened(inside, 0, StepKind::Plain { key: None }, millis),
+            granted(first, 1, millis),
+        ]
+    };
+    let writes = [
+        vec![
+            added(run_row(ROOT, None, "all", Life::new(State::Waiting))),
+            entered(ROOT, State::Running, 0),
+            opened(ROOT, 0, StepKind::Loop { count: 3 }, 0),
+            entered(each, State::Running, 0),
+            Write::ItemsAdded { step: each, from: 0, items: vec![rendered; 3], at: at(0) },
+        ],
+        begin(0, 0).to_vec(),
+        begin(1, 100).to_vec(),
+        vec![ended(TaskId::node(NodeId(31)), State::Succeeded, None, 900)],
+    ];
+    let events = writes.concat().iter().filter_map(|write| view.apply(write)).collect();
+    (view, events)
+}
+
+#[test]
+fn a_loop_over_flows_shows_what_is_inside_the_items_at_work() {
+    let (mut view, events) = of_items();
+    let lines = events.iter().map(|event| event.line(12, &TimeZone::UTC).plain() + "\n");
+    insta::assert_snapshot!(lines.collect::<String>() + &picture(&view, &frame(at(1_900), true)));
+    let item = TaskId::item(ROOT.step(0), 0);
+    let ends = [
+        ended(TaskId::node(NodeId(21)), State::Failed, Some("exit code 1"), 2_000),
+        ended(TaskId::node(NodeId(20)), State::Failed, Some("step `load`: exit code 1"), 2_000),
+        ended(item, State::Failed, Some("step `load`: exit code 1"), 2_000),
+    ];
+    ends.iter().for_each(|write| drop(view.apply(write)));
+    assert_eq!(view.runs.keys().copied().collect::<Vec<_>>(), [ROOT, NodeId(30)], "it is over");
+    assert_eq!(view.steps().count(), 3);
+
+    let each = step_row(ROOT, 0, StepKind::Loop { count: 3 }, Life::new(State::Running), 0);
+    let nodes = vec![run_row(ROOT, None, "all", Life::new(State::Running)), each];
+    view.reload(&Snapshot { nodes, now: at(3_000), ..Snapshot::default() });
+    assert_eq!(view.runs.keys().copied().collect::<Vec<_>>(), [ROOT], "the other was over unheard");
+}
+
+#[test]
+fn what_was_inside_an_item_keeps_its_name_and_is_not_shown() {
+    let document = tidegate_flow::parse("all.yaml", EACH).unwrap();
+    let mut view = View::new(&document.flows, ROOT);
+    let (each, inside) = (ROOT.step(0), NodeId(20));
+    let over = || Life { ended: Some(at(9)), ..Life::new(State::Succeeded) };
+    let Body::Run(run) = run_row(inside, Some(each), "one", over()).body else { panic!() };
+    let body = Body::ItemRun(ItemRunBody { index: 2, run });
+    view.take_in(&[
+        run_row(ROOT, None, "all", Life::new(State::Running)),
+        step_row(ROOT, 0, StepKind::Loop { count: 3 }, Life::new(State::Running), 0),
+        row(inside, Some(each), body, over(), 0),
+        step_row(inside, 0, StepKind::Plain { key: None }, over(), 0),
+    ]);
+    assert_eq!(view.name(TaskId::node(inside.step(0))).as_deref(), Some("each#2/load"));
+    assert_eq!(view.steps().map(|(name, _)| name).collect::<Vec<_>>(), ["each"]);
+    assert_eq!(picture(&view, &frame(at(10), false)).lines().count(), 2);
 }

@@ -163,7 +163,8 @@ impl Tree<'_> {
     fn widest(&self, run: NodeId, depth: usize) -> usize {
         let Some(run) = self.view.runs.get(&run) else { return 0 };
         let widths = run.flow.steps.iter().zip(&run.steps).map(|(definition, step)| {
-            let inside = step.inside.map_or(0, |inside| self.widest(inside, depth + 1));
+            let deeper = depth + if step.items.is_some() { 2 } else { 1 };
+            let inside = step.runs_inside().map(|inside| self.widest(inside, deeper)).max().unwrap_or(0);
             (definition.name.as_str().chars().count() + 2 * depth).max(inside)
         });
         widths.max().unwrap_or(0)
@@ -175,7 +176,27 @@ impl Tree<'_> {
             if let Some(inside) = step.inside.and_then(|inside| self.view.runs.get(&inside)) {
                 self.steps(inside, depth + 1);
             }
+            for (index, inside) in step.items.iter().flat_map(|items| &items.inside) {
+                self.item(*index, *inside, depth + 1);
+            }
         }
+    }
+
+    /// An item with a flow inside it.
+    fn item(&mut self, index: u32, inside: NodeId, depth: usize) {
+        let Some(run) = self.view.runs.get(&inside) else { return };
+        let span = run.started.map(|started| took(self.frame.now.since(started))).unwrap_or_default();
+        let mut line = Line::new()
+            .with(Tone::Plain, "  ".repeat(depth))
+            .with(tone(run.state), sign(Some(run.state), self.frame))
+            .with(Tone::Plain, format!(" #{index}"))
+            .pad(self.column)
+            .with(Tone::Dim, format!("{span:>7}"));
+        if run.stopping.is_some() {
+            line = line.with(Tone::Waits, "  is being stopped");
+        }
+        self.rows.push(Row { line, weight: Weight::Open });
+        self.steps(run, depth + 1);
     }
 
     fn step(&mut self, run: &Run, definition: &Definition, step: &Step, depth: usize) {

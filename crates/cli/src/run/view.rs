@@ -33,6 +33,8 @@ pub struct Run {
     pub steps: Vec<Step>,
     /// What comes before the names of its steps: `outer/`, or nothing.
     pub path: String,
+    /// It is inside an item that has ended: it is known so that what it wrote has a name, and is not shown.
+    pub is_past: bool,
     /// What it waits for, as the engine explains it.
     pub waits: Option<String>,
 }
@@ -93,6 +95,16 @@ pub struct Items {
     pub retrying: BTreeMap<u32, Moment>,
     /// Of the first that failed.
     pub error: Option<(u32, String)>,
+    /// The runs of flows inside those that have not ended.
+    pub inside: BTreeMap<u32, NodeId>,
+}
+
+impl Step {
+    /// The runs inside it, or inside its items.
+    pub fn runs_inside(&self) -> impl Iterator<Item = NodeId> {
+        let of_items = self.items.iter().flat_map(|items| items.inside.values());
+        of_items.chain(&self.inside).copied()
+    }
 }
 
 impl Items {
@@ -125,6 +137,7 @@ impl Run {
             stopping: None,
             steps,
             path,
+            is_past: false,
             waits: None,
         }
     }
@@ -239,7 +252,8 @@ impl View {
 
     /// The steps of the run and of flows inside it, with their names.
     pub fn steps(&self) -> impl Iterator<Item = (String, &Step)> {
-        let inside = self.runs.values().flat_map(|run| {
+        let shown = self.runs.values().filter(|run| !run.is_past);
+        let inside = shown.flat_map(|run| {
             let named = run.flow.steps.iter().zip(&run.steps);
             named.map(|(definition, step)| (format!("{}{}", run.path, definition.name), step))
         });

@@ -47,6 +47,11 @@ steps:
   again: { flow: endless }
   all: { with_items: "{{ [1] }}", run: [ls], on_failure: continue }
 ---
+flow: everybody
+steps:
+  ask: { with_items: [1, 2, 3], flow: mails, concurrency: 2 }
+  tell: { with_items: "{{ [1] }}", flow: mails, on_failure: continue }
+---
 action: warehouse.load
 inputs: { tenant: {} }
 key: "{{ inputs.tenant }}"
@@ -86,6 +91,11 @@ fn a_plan_shows_order_limits_and_the_longest_path() {
 #[test]
 fn a_plan_without_bounds_says_what_has_none() {
     golden("plan-endless", &test().args(["plan", "nightly.yaml", "--flow", "endless"]).run().stdout);
+}
+
+#[test]
+fn a_plan_shows_the_window_of_a_loop_over_flows_and_what_is_inside() {
+    golden("plan-over-flows", &test().args(["plan", "nightly.yaml", "--flow", "everybody"]).run().stdout);
 }
 
 #[test]

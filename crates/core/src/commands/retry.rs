@@ -35,7 +35,7 @@ impl Core {
                 let what = Submission::Run { flow: run.flow, key: run.key, inputs: payload };
                 (what, Some(Again { version: run.version, reused }))
             }
-            Body::Step(_) => return Err(Refusal::UnknownRun(of)),
+            Body::Step(_) | Body::ItemRun(_) => return Err(Refusal::UnknownRun(of)),
         };
         let submit = Submit { id, what, tags, priority: root.priority, due: None, idempotency: None };
         names::of_submission(&submit)?;

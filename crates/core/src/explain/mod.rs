@@ -1,13 +1,14 @@
 //! Why a task waits: from the same code that decides. Every limit that refuses it now, who holds it, its place in
 //! line, what it waited for so far, and when it is expected to start.
 
+mod blockers;
 mod render;
 #[cfg(test)]
 mod tests;
 
 pub use render::{brief, describe, render};
 
-use crate::admission::{ClassId, Demand, Gauge, LimitId, LimitKey, Rank};
+use crate::admission::{ClassId, Gauge, LimitKey};
 use crate::core::Core;
 use crate::ids::{Name, NodeId, TaskId};
 use crate::model::Origin;
@@ -16,6 +17,9 @@ use crate::protocol::Override;
 use crate::state::State;
 use crate::time::{Moment, Span};
 use serde::{Deserialize, Serialize};
+
+/// Steps of a flow inside something that are told.
+const STEPS_INSIDE: usize = 8;
 
 /// Everything there is to say about a task that is open.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -60,8 +64,16 @@ pub enum Reason {
         ended: u32,
         running: u32,
     },
-    /// A sub-flow runs inside it.
-    Inside,
+    /// A flow runs inside it: its steps that are open or may be soon.
+    Inside(Vec<StepInside>),
+}
+
+/// A step of a flow that runs inside something.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct StepInside {
+    pub name: Name,
+    /// What it waits for, in a few words; nothing if it runs.
+    pub waits: Option<String>,
 }
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -184,6 +196,7 @@ impl Core {
                 lease_left: Some(running.until.since(now)),
                 stopping: running.stop.is_some(),
             },
+            WorkState::Inside(run) => self.explain_inside(*run, now),
         };
         // A job waits since it was accepted, whatever happened in between.
         let since = match self.nodes.get(&task.node) {
@@ -227,16 +240,41 @@ impl Core {
             },
             (Kind::Loop(items), None) => {
                 let running =
-                    items.items.values().filter(|item| item.work.running().is_some()).count() as u32;
+                    items.items.values().filter(|item| item.work.state() == State::Running).count() as u32;
                 let reason = Reason::Items { count: items.count, ended: items.ended.total(), running };
                 (State::Running, step.since, reason, None)
             }
             (Kind::Wait { until }, None) => {
                 (State::Scheduled, step.since, Reason::Scheduled { until: *until }, None)
             }
-            (Kind::SubFlow { .. }, None) => (State::Running, step.since, Reason::Inside, None),
+            (Kind::SubFlow { child }, None) => {
+                let inside = child.map(|child| self.explain_inside(child, now));
+                (State::Running, step.since, inside.unwrap_or(Reason::Inside(Vec::new())), None)
+            }
             _ => return None,
         })
+    }
+
+    /// What the steps of a run inside do or wait for. Those whose turn comes after others say nothing new, and what is
+    /// deeper is explained by its own name.
+    fn explain_inside(&self, node: NodeId, now: Moment) -> Reason {
+        let Some(run) = self.run(node) else { return Reason::Inside(Vec::new()) };
+        let has_more_inside = |node| {
+            let step = self.step(node).filter(|step| step.entered);
+            step.is_some_and(|step| matches!(step.kind, Kind::SubFlow { .. } | Kind::Loop(_)))
+        };
+        let waits = |node| match has_more_inside(node) {
+            true => None,
+            false => brief(&self.explain(TaskId::node(node), now)?),
+        };
+        let is_at_work =
+            |state: &StepState| matches!(state, StepState::Open | StepState::Asking | StepState::Ready);
+        let at_work = run.steps.iter().enumerate().filter(|(_, state)| is_at_work(state));
+        let steps = at_work.take(STEPS_INSIDE).map(|(index, _)| StepInside {
+            name: run.plan.flow.steps[index].name.clone(),
+            waits: waits(node.step(index)),
+        });
+        Reason::Inside(steps.collect())
     }
 
     /// A step whose turn has not come.
@@ -272,155 +310,13 @@ impl Core {
         (node.0 <= id.0 + run.steps.len() as u64).then_some((id, run))
     }
 
-    // ---- blockers
-
-    fn blockers(&self, class: ClassId, rank: Rank, since: Moment, now: Moment) -> Vec<Blocker> {
-        let record = self.admission.class(class);
-        let waited = record.waited_under(since, now);
-        let parked = record.place().map(|place| place.at);
-        let ahead = record.ahead_of(rank);
-        let refusing = record.demands.iter().enumerate().filter_map(|(at, demand)| {
-            let why = self.why(*demand, rank, now);
-            // Who stands behind others of its kind waits for what they are parked under.
-            let why =
-                why.or_else(|| (ahead > 0 && parked == Some(at)).then(|| self.fullness(*demand, rank, now)));
-            let before =
-                |rank| record.ahead_of(rank) + self.admission.others_before(demand.limit, class, rank);
-            let (ahead, above) = (before(rank), before(Rank::best_of(rank.priority())));
-            Some(Blocker { ahead, above, waited: waited[at], ..self.blocker(*demand, why?, now) })
-        });
-        refusing.collect()
-    }
-
-    /// Why a limit refuses this rank now, if it does.
-    fn why(&self, demand: Demand, rank: Rank, now: Moment) -> Option<Why> {
-        let limit = self.admission.limit(demand.limit);
-        if limit.paused {
-            return Some(Why::Paused);
-        }
-        if self.admission.sends_aside(demand.limit, demand.units) {
-            return Some(match limit.key {
-                LimitKey::Slot(_) => Why::NoWorker,
-                _ => Why::TooSmall { capacity: if limit.is_closed() { 0 } else { limit.capacity() } },
-            });
-        }
-        let refuses = !self.admission.accepts(demand.limit, rank, demand.units, now);
-        refuses.then(|| self.fullness(demand, rank, now))
-    }
-
-    fn fullness(&self, demand: Demand, rank: Rank, now: Moment) -> Why {
-        let limit = self.admission.limit(demand.limit);
-        match (&limit.gauge, &limit.key) {
-            (Gauge::Units { capacity, used }, _) => {
-                let unused = limit.unused(now).max(0);
-                // Those before it may ask for more than there is: no more is kept for them.
-                let set_aside = (unused - self.admission.free_for(demand.limit, rank, now)).clamp(0, unused);
-                Why::Full { capacity: *capacity, used: *used, set_aside: set_aside as u64 }
-            }
-            (_, LimitKey::Slot(need)) => Why::SlotsTaken { slots: self.admission.slots().capacity(need) },
-            _ => Why::Pace { next: limit.available_at(i64::from(demand.units), now).unwrap_or(now) },
-        }
-    }
-
-    fn blocker(&self, demand: Demand, why: Why, now: Moment) -> Blocker {
-        let limit = self.admission.limit(demand.limit);
-        Blocker {
-            limit: limit.key.clone(),
-            why,
-            units: demand.units,
-            ahead: 0,
-            above: 0,
-            // Nobody gives back what it took from a rate or quota.
-            holders: if limit.is_pace() { Vec::new() } else { self.holders(demand.limit, now) },
-            origin: self.origin(&limit.key),
-            declared: self.declared_capacity(&limit.key),
-            set: self.catalog.settings.get(&limit.key).and_then(|setting| setting.set.clone()),
-            waited: Span::ZERO,
-        }
-    }
-
-    /// Where the declared value of a limit stands in the files, if it does.
-    pub(crate) fn origin(&self, key: &LimitKey) -> Origin {
-        match key {
-            LimitKey::Steps(run) => self.run(*run).map(|run| run.plan.flow.parallel_origin()),
-            LimitKey::Window(step) => self.window_origin(*step),
-            _ => Some(self.catalog.origin(key)),
-        }
-        .unwrap_or_default()
-    }
-
-    fn window_origin(&self, step: NodeId) -> Option<Origin> {
-        let run = self.run(self.step(step)?.run)?;
-        Some(run.plan.flow.window_origin(self.step_model(step)?))
-    }
-
-    fn declared_capacity(&self, key: &LimitKey) -> Option<u64> {
-        match key {
-            LimitKey::Pool(pool) => self.catalog.pool(pool).map(|pool| u64::from(pool.slots)),
-            LimitKey::Runs => self.catalog.limits.runs.map(u64::from),
-            LimitKey::Action(action) | LimitKey::ActionKey { action, .. } => {
-                self.catalog.each(action).concurrency.map(u64::from)
-            }
-            _ => None,
-        }
-    }
-
-    /// Who holds units of a limit, longest first.
-    fn holders(&self, limit: LimitId, now: Moment) -> Vec<Holder> {
-        let attempts = self.workers.iter().flat_map(|(_, worker)| worker.attempts.keys());
-        let attempts = attempts.filter_map(|&task| self.holder(task, limit, now));
-        let begun = self.begun.iter().filter_map(|&node| Some((node, self.run(node)?)));
-        let runs = begun.filter_map(|(node, run)| self.outer_holder(node, run.class, run.since, limit));
-        // Steps hold nothing but places of their run.
-        let run = match self.admission.limit(limit).key {
-            LimitKey::Steps(run) => self.run(run).map(|state| (run, state.steps.len())),
-            _ => None,
-        };
-        let steps = run.into_iter().flat_map(|(run, count)| (0..count).map(move |index| run.step(index)));
-        let steps = steps.filter_map(|node| Some((node, self.step(node).filter(|step| step.entered)?)));
-        let steps = steps.filter_map(|(node, step)| self.outer_holder(node, step.class, step.since, limit));
-        let mut holders: Vec<Holder> = attempts.chain(runs).chain(steps).collect();
-        holders.sort_by(|a, b| (a.since, &a.name).cmp(&(b.since, &b.name)));
-        holders
-    }
-
-    fn units_held(&self, class: ClassId, limit: LimitId) -> Option<u32> {
-        let demands = self.admission.class(class).demands.iter();
-        demands.clone().find(|demand| demand.limit == limit).map(|demand| demand.units)
-    }
-
-    fn holder(&self, task: TaskId, limit: LimitId, now: Moment) -> Option<Holder> {
-        let work = self.work(task)?;
-        let running = work.running()?;
-        Some(Holder {
-            units: self.units_held(work.class, limit)?,
-            name: self.name(task),
-            since: running.granted,
-            worker: Some(running.worker.clone()),
-            lease_left: Some(running.until.since(now)),
-        })
-    }
-
-    fn outer_holder(
-        &self,
-        node: NodeId,
-        class: Option<ClassId>,
-        since: Moment,
-        limit: LimitId,
-    ) -> Option<Holder> {
-        let units = self.units_held(class?, limit)?;
-        Some(Holder { name: self.name(TaskId::node(node)), units, since, worker: None, lease_left: None })
-    }
-
-    // ---- names, tags, estimates
-
     /// The name that people use: `run_…/step#3`.
     pub fn name(&self, task: TaskId) -> String {
         match self.nodes.get(&task.node) {
             Some(Node::Job(job)) => crate::ids::RunId::from(job.id).to_string(),
             Some(Node::Run(run)) => match (run.id, run.parent) {
                 (Some(id), _) => id.to_string(),
-                (None, Some(step)) => self.name(TaskId::node(step)),
+                (None, Some(outer)) => self.name(outer),
                 (None, None) => format!("{task:?}"),
             },
             Some(Node::Step(step)) => {
@@ -438,7 +334,7 @@ impl Core {
     fn tags_of(&self, node: NodeId) -> Vec<(Name, Name)> {
         match self.nodes.get(&node) {
             Some(Node::Run(run)) => match run.parent {
-                Some(step) => self.tags_of(step),
+                Some(outer) => self.tags_of(outer.node),
                 None => run.tags.clone(),
             },
             Some(Node::Step(step)) => self.tags_of(step.run),

@@ -1,6 +1,6 @@
 //! An explanation as sentences: the one wording that command line, API and pages share.
 
-use super::{Blocker, Explanation, Holder, Reason, Why};
+use super::{Blocker, Explanation, Holder, Reason, StepInside, Why};
 use crate::admission::LimitKey;
 use crate::model::OWN_TAGS;
 use crate::protocol::LimitValue;
@@ -14,6 +14,11 @@ const HOLDERS_SHOWN: usize = 4;
 /// The explanation as text, without a final line break.
 pub fn render(explanation: &Explanation) -> String {
     let mut out = headline(explanation);
+    if let Reason::Inside(steps) = &explanation.reason {
+        for StepInside { name, waits } in steps {
+            let _ = write!(out, "\n  {name:<18} {}", waits.as_deref().unwrap_or("runs"));
+        }
+    }
     for blocker in &explanation.blockers {
         out.push_str(&blocker_lines(blocker, explanation.now));
     }
@@ -49,7 +54,7 @@ pub fn brief(explanation: &Explanation) -> Option<String> {
             format!("waits for {} to end", list(&names))
         }
         Reason::Evaluating => "is about to ask".to_owned(),
-        Reason::Running { .. } | Reason::Items { .. } | Reason::Inside => return None,
+        Reason::Running { .. } | Reason::Items { .. } | Reason::Inside(_) => return None,
     })
 }
 
@@ -88,7 +93,7 @@ fn headline(explanation: &Explanation) -> String {
         Reason::Items { count, ended, running } => {
             format!("has been running {span}: {ended} of {count} items done, {running} running")
         }
-        Reason::Inside => format!("has been running {span}: a flow runs inside it"),
+        Reason::Inside(_) => format!("has been running {span}: a flow runs inside it"),
     };
     let mut line = format!("{name} {what}");
     let of_people = explanation.tags.iter().filter(|(tag, _)| !tag.as_str().starts_with(OWN_TAGS));

@@ -156,7 +156,8 @@ fn what_a_step_is_busy_with_is_said() {
     kit.answer_step(run, 1, Evaluation::Until(kit.now + Span::minutes(5)));
     let each = kit.answer_loop(run, 2, 3);
     kit.now = kit.now + Span::seconds(2);
-    assert!(says(&kit, run.step(0)).ends_with("has been running 2s: a flow runs inside it"));
+    let inside = "has been running 2s: a flow runs inside it\n  a                  is about to ask";
+    assert!(says(&kit, run.step(0)).ends_with(inside));
     assert!(says(&kit, run.step(1)).ends_with("starts in 4m 58s"));
     assert!(says(&kit, each).ends_with("has been running 2s: 0 of 3 items done, 1 running"));
     let inner = NodeId(run.0 + 4);

@@ -3,13 +3,14 @@
 use crate::admission::{Skills, SlotCounts};
 use crate::core::Core;
 use crate::ids::{Epoch, Name, NodeId, RunId, TaskId};
-use crate::model::Flow;
+use crate::model::{Flow, OnFailure, Step, Work};
+use crate::nodes::LoopTally;
 use crate::protocol::{
-    Body, Command, DeclaredRow, GrantRow, JobBody, Lease, Life, NodeRow, RunBody, Snapshot, StepBody,
-    StepKind, Stop, WorkerRow,
+    Body, Command, DeclaredRow, Evaluation, GrantRow, ItemRow, ItemRunBody, JobBody, Lease, Life, NodeRow,
+    RunBody, Snapshot, StepBody, StepKind, Stop, Tally, WorkerRow,
 };
 use crate::state::State;
-use crate::testkit::{Kit, WORKER, flow, step};
+use crate::testkit::{Kit, WORKER, doing, flow, looping, rendered, step, template};
 use crate::time::{Moment, Span};
 use std::sync::Arc;
 
@@ -216,4 +217,39 @@ fn a_run_that_waits_has_waited_since_it_was_accepted() {
         Core::load(Snapshot { nodes: vec![waiting], declared, next: 100, ..Snapshot::default() }, 2, NOW);
     let explained = core.explain(TaskId::node(NodeId(1)), NOW).expect("it waits");
     assert_eq!(explained.since, NOW - Span::minutes(5));
+}
+
+#[test]
+fn a_run_belongs_to_its_item_and_the_item_to_its_window() {
+    let called = Work::Flow { flow: "one".into(), inputs: template() };
+    let each = Step { each: looping("each", Some(1), OnFailure::Continue).each, ..doing("each", called) };
+    let flows = [flow("one", vec![step("a")]), flow("outer", vec![each])];
+    let declared = flows.map(|flow| DeclaredRow::Flow { version: 1, flow: Arc::new(flow) });
+    let running = || Life { started: Some(NOW), entered: true, ..Life::new(State::Running) };
+    let each = StepBody { index: 0, kind: StepKind::Loop { count: 2 }, start_by: None };
+    let of_item = |index| match run(3, "one", running()).body {
+        Body::Run(run) => Body::ItemRun(ItemRunBody { index, run: RunBody { id: None, ..run } }),
+        other => other,
+    };
+    let nodes = vec![
+        run(1, "outer", running()),
+        row(2, Some(NodeId(1)), Body::Step(each), running()),
+        row(3, Some(NodeId(2)), of_item(0), running()),
+    ];
+    let item = |index, life| ItemRow { step: NodeId(2), index, key: None, life };
+    let at_work = Life { started: Some(NOW), tally: Tally { started: 1, ..Tally::default() }, ..running() };
+    let items = vec![item(0, at_work), item(1, Life::new(State::Waiting))];
+    let loops = [(NodeId(2), (2, LoopTally::default()))].into();
+    let (declared, next) = (declared.to_vec(), 100);
+    let mut kit = Kit::new(1);
+    kit.core =
+        Core::load(Snapshot { nodes, items, loops, declared, next, now: NOW, ..Snapshot::default() }, 2, NOW);
+    kit.now = NOW;
+    kit.join(WORKER, 2, 1);
+    let [first, second] = [0, 1].map(|index| TaskId::item(NodeId(2), index));
+    assert_eq!([first, second].map(|item| kit.state(item)), [Some(State::Running), Some(State::Waiting)]);
+    assert_eq!(kit.core.name(TaskId::node(NodeId(3))), kit.core.name(first));
+    kit.answer_step(NodeId(3), 0, Evaluation::Order(rendered(None)));
+    kit.succeed(TaskId::node(NodeId(4)));
+    assert_eq!(kit.state(second), Some(State::Running), "the window is free, and was not before");
 }

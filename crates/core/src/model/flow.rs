@@ -1,6 +1,6 @@
 //! Flows and their steps.
 
-use super::{Origin, Requirement, WhenBusy};
+use super::{FLOWS_AT_ONCE, Origin, Requirement, WhenBusy};
 use crate::ids::Name;
 use crate::time::Span;
 use serde::{Deserialize, Serialize};
@@ -105,6 +105,12 @@ impl Step {
     pub fn attempts(&self) -> u32 {
         self.retry.as_ref().map_or(1, |retry| retry.attempts)
     }
+
+    /// Items of its loop at once; nothing if it has none, or if pools and workers alone bound them.
+    pub fn window(&self) -> Option<u32> {
+        let window = self.each.as_ref()?.window;
+        window.or(matches!(self.work, Work::Flow { .. }).then_some(FLOWS_AT_ONCE))
+    }
 }
 
 /// When a step whose predecessors have all ended runs, and when it is skipped.
@@ -156,7 +162,7 @@ impl Work {
 pub struct Loop {
     /// Renders to a JSON list.
     pub items: Template,
-    /// Items in flight at once; `None` leaves that to pools and workers.
+    /// Items in flight at once, as far as it is said: see [`Step::window`].
     pub window: Option<u32>,
     pub on_failure: OnFailure,
     /// The line on which the window stands.

@@ -40,6 +40,8 @@ pub const MAX_LOSSES: u32 = 3;
 pub const RUNS: u32 = 10;
 /// Sub-flows inside sub-flows.
 pub const MAX_DEPTH: u32 = 10;
+/// Items at once of a loop over flows that does not say how many: no worker and no pool bounds these.
+pub const FLOWS_AT_ONCE: u32 = 10;
 /// Items of one `with_items` list.
 pub const MAX_ITEMS: u32 = 100_000;
 /// Items whose inputs are rendered and stored by one command.

@@ -38,13 +38,17 @@ impl Core {
         if self.planted.strikes(Bug::ItemForgotten, 2) && items.len() > 1 {
             items.pop();
         }
+        // What a run inside an item is given is read from the store, by whoever renders its templates.
+        let is_over_flows = self.called_flow(node).is_some();
         let Some(record) = self.loop_mut(node) else { return };
         record.asking = false;
         if record.stop.is_some() {
             return self.loop_may_be_done(node, now);
         }
         record.expanded = to;
-        record.keep_orders(from, items.iter().map(|item| item.as_ref().ok().map(|item| &item.order)));
+        if !is_over_flows {
+            record.keep_orders(from, items.iter().map(|item| item.as_ref().ok().map(|item| &item.order)));
+        }
         self.add_segments(node, from, &items);
         let (rows, failed) = rows(from, items);
         self.write(Write::ItemsAdded { step: node, from, items: rows, at: now });
@@ -209,14 +213,17 @@ impl Core {
     /// stretches that never started. Says whether there is more.
     pub(crate) fn go_on_with_loop(&mut self, node: NodeId, now: Moment, slice: &mut u32) -> bool {
         let Some(why) = self.loop_of(node).and_then(|record| record.stop) else { return false };
-        let untold = |item: &Item| item.work.running().is_none_or(|running| running.is_news(why));
+        let untold = |item: &Item| match &item.work.at {
+            WorkState::Running(running) => running.is_news(why),
+            WorkState::Inside(run) => self.run(*run).is_some_and(|run| run.stop.is_none()),
+            WorkState::Scheduled(_) | WorkState::Waiting => true,
+        };
         let items = self.loop_of(node).into_iter().flat_map(|record| &record.items);
         let items = items.filter(|(_, item)| untold(item)).map(|(&index, _)| TaskId::item(node, index));
         let batch: Vec<TaskId> = items.take(*slice as usize).collect();
         *slice -= batch.len() as u32;
         for task in batch {
-            self.stop_running(task, why, now);
-            self.end_waiting(task, State::Cancelled, None, now);
+            self.stop_work(task, why, now);
         }
         while *slice > 0
             && let Some((from, segment)) = self.loop_mut(node).and_then(|record| record.segments.pop_first())

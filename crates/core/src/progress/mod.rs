@@ -4,6 +4,7 @@ mod items;
 mod reuse;
 mod run;
 mod step;
+mod sub_flow;
 
 pub(crate) use reuse::reusable;
 pub use step::RESIDENT;

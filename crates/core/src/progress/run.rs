@@ -173,7 +173,7 @@ impl Core {
         self.end_run(node, state, None, error, now);
     }
 
-    /// The run is over: what it held is free, and the step around it, if any, ends alike.
+    /// The run is over: what it held is free, and the step or item around it, if any, ends alike.
     pub(crate) fn end_run(
         &mut self,
         node: NodeId,
@@ -197,8 +197,8 @@ impl Core {
         let task = TaskId::node(node);
         let for_parent = run.parent.map(|_| (output.clone(), error.clone()));
         self.write(Write::Ended { task, state, output, error, at: now });
-        if let (Some(step), Some((output, error))) = (run.parent, for_parent) {
-            self.end_step(step, state, output, error, now);
+        if let (Some(outer), Some((output, error))) = (run.parent, for_parent) {
+            self.run_inside_ended(outer, state, output, error, now);
         }
     }
 

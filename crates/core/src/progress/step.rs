@@ -3,7 +3,7 @@
 use crate::catalog::Source;
 use crate::core::Core;
 use crate::ids::{NodeId, TaskId};
-use crate::model::{MAX_DEPTH, WhenBusy, Work as StepWork};
+use crate::model::{WhenBusy, Work as StepWork};
 use crate::nodes::{Kind, Loop, Node, Run, RunState, Step, StepState, Work, WorkState};
 use crate::protocol::{
     Body, Effect, Evaluation, Life, NodeRow, Payload, Question, Rendered, RunBody, StepBody, StepKind, Stop,
@@ -46,7 +46,10 @@ impl Core {
                 };
                 (kind, StepKind::Plain { key }, Some(order))
             }
-            (Evaluation::List { items, count }, StepWork::Order(_) | StepWork::Action { .. }) if is_loop => {
+            (
+                Evaluation::List { items, count },
+                StepWork::Order(_) | StepWork::Action { .. } | StepWork::Flow { .. },
+            ) if is_loop => {
                 let items_of = Loop { count, ..Loop::default() };
                 (Kind::Loop(Box::new(items_of)), StepKind::Loop { count }, Some(items))
             }
@@ -124,6 +127,8 @@ impl Core {
                 self.begin_unbounded(node);
                 if count == 0 {
                     self.end_step(node, State::Succeeded, None, None, now);
+                } else if let Some(Err(error)) = self.sub_flow_of(node) {
+                    self.end_step(node, State::Failed, None, Some(error), now);
                 } else {
                     self.ask_for_items(node);
                 }
@@ -180,51 +185,6 @@ impl Core {
         self.effect(Effect::Ask(Question::Items { step: node, from, to }));
     }
 
-    fn start_sub_flow(&mut self, node: NodeId, now: Moment) {
-        let Some(step) = self.step(node) else { return };
-        let Some(outer) = self.run(step.run) else { return };
-        let Some(StepWork::Flow { flow, .. }) = self.step_model(node).map(|model| &model.work) else {
-            return;
-        };
-        let (depth, as_of, name) = (outer.depth + 1, outer.version, flow.clone());
-        let (root, priority) = (outer.root, outer.priority);
-        let Some((_, plan)) = self.catalog.flow(name.as_str(), as_of) else {
-            let error = format!("there is no flow `{name}`");
-            return self.end_step(node, State::Failed, None, Some(error), now);
-        };
-        if depth > MAX_DEPTH {
-            let error = format!("sub-flows are nested more than {MAX_DEPTH} deep");
-            return self.end_step(node, State::Failed, None, Some(error), now);
-        }
-        let body = RunBody {
-            id: None,
-            flow: name,
-            version: as_of,
-            depth,
-            key: None,
-            tags: Vec::new(),
-            idempotency: None,
-        };
-        let child = self.take_numbers(plan.flow.steps.len());
-        self.write(Write::NodeAdded(Box::new(NodeRow {
-            node: child,
-            parent: Some(node),
-            root,
-            priority,
-            accepted: now,
-            body: Body::Run(body.clone()),
-            // Its inputs are the payload of the step around it.
-            payload: None,
-            life: Life::new(State::Waiting),
-        })));
-        let run = Run { parent: Some(node), root, priority, ..Run::new(body, plan, now) };
-        self.nodes.insert(child, Node::Run(Box::new(run)));
-        if let Some(Step { kind: Kind::SubFlow { child: inside }, .. }) = self.step_mut(node) {
-            *inside = Some(child);
-        }
-        self.enter_run(child, now);
-    }
-
     /// Numbers for a run and its steps.
     pub(crate) fn take_numbers(&mut self, steps: usize) -> NodeId {
         let node = NodeId(self.next);
@@ -266,11 +226,7 @@ impl Core {
         match &step.kind {
             Kind::Plain { .. } => self.stop_work(TaskId::node(node), why, now),
             Kind::Loop(_) => self.stop_loop(node, why, now),
-            Kind::SubFlow { child: Some(child) } => {
-                // Only the run whose own step failed has failed; one inside another step is cancelled with it.
-                let why = if why == Stop::FailedFast { Stop::Cancelled } else { why };
-                self.stop_run(*child, why, now);
-            }
+            Kind::SubFlow { child: Some(child) } => self.stop_inside(*child, why, now),
             Kind::SubFlow { child: None } => self.end_step(node, why.end(), None, None, now),
             Kind::Wait { until } => {
                 self.timers.clear(*until, TaskId::node(node), Alarm::Due);

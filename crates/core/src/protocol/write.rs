@@ -89,13 +89,19 @@ pub enum Write {
         worker: Name,
         at: Moment,
     },
+    /// An item of a loop over flows begins: the run inside it comes with it.
+    ItemEntered {
+        step: NodeId,
+        index: u32,
+        at: Moment,
+    },
 }
 
 /// Everything about a node that is needed to go on with it after a crash.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct NodeRow {
     pub node: NodeId,
-    /// The run of a step; the step of a sub-flow's run.
+    /// The run of a step; the step of a sub-flow's run, also of one inside an item.
     pub parent: Option<NodeId>,
     /// The sequence by which it ranks.
     pub root: u64,
@@ -107,11 +113,23 @@ pub struct NodeRow {
     pub life: Life,
 }
 
+impl NodeRow {
+    /// What it is inside of: the run of a step; the step, or the item of a loop, of a sub-flow's run.
+    pub fn around(&self) -> Option<TaskId> {
+        let parent = self.parent?;
+        Some(match &self.body {
+            Body::ItemRun(body) => TaskId::item(parent, body.index),
+            _ => TaskId::node(parent),
+        })
+    }
+}
+
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub enum Body {
     Job(JobBody),
     Run(RunBody),
     Step(StepBody),
+    ItemRun(ItemRunBody),
 }
 
 impl Body {
@@ -120,7 +138,15 @@ impl Body {
         match self {
             Body::Job(job) => Some(job.id),
             Body::Run(run) => run.id,
-            Body::Step(_) => None,
+            Body::Step(_) | Body::ItemRun(_) => None,
+        }
+    }
+
+    /// What is said of a run, if it is one.
+    pub fn run(&self) -> Option<&RunBody> {
+        match self {
+            Body::Run(run) | Body::ItemRun(ItemRunBody { run, .. }) => Some(run),
+            Body::Job(_) | Body::Step(_) => None,
         }
     }
 
@@ -128,7 +154,7 @@ impl Body {
     pub fn name(&self) -> Option<&Name> {
         match self {
             Body::Job(job) => Some(&job.action),
-            Body::Run(run) => Some(&run.flow),
+            Body::Run(run) | Body::ItemRun(ItemRunBody { run, .. }) => Some(&run.flow),
             Body::Step(_) => None,
         }
     }
@@ -137,7 +163,7 @@ impl Body {
         match self {
             Body::Job(job) => &job.tags,
             Body::Run(run) => &run.tags,
-            Body::Step(_) => &[],
+            Body::Step(_) | Body::ItemRun(_) => &[],
         }
     }
 
@@ -171,6 +197,14 @@ pub struct RunBody {
     pub key: Option<Name>,
     pub tags: Vec<(Name, Name)>,
     pub idempotency: Option<Idempotency>,
+}
+
+/// The run inside an item of a loop over flows.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct ItemRunBody {
+    /// Of the item.
+    pub index: u32,
+    pub run: RunBody,
 }
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]

@@ -39,8 +39,8 @@ impl Grant {
 #[derive(Debug, Default)]
 pub struct Derivation {
     open: BTreeMap<NodeId, Kin>,
-    /// The other nodes of each root.
-    parts: BTreeMap<NodeId, Vec<NodeId>>,
+    /// The other nodes of each root. Those that have ended are forgotten: a loop over flows makes many.
+    parts: BTreeMap<NodeId, BTreeSet<NodeId>>,
     running: BTreeMap<TaskId, Grant>,
 }
 
@@ -134,6 +134,7 @@ impl Derivation {
             }
             Write::Entered { .. }
             | Write::ItemsAdded { .. }
+            | Write::ItemEntered { .. }
             | Write::Stopping { .. }
             | Write::Ranked { .. }
             | Write::Paused { .. }
@@ -152,14 +153,20 @@ impl Derivation {
 
     fn know(&mut self, node: NodeId, kin: Kin) {
         if self.open.insert(node, kin).is_none() && kin.root != node {
-            self.parts.entry(kin.root).or_default().push(node);
+            self.parts.entry(kin.root).or_default().insert(node);
         }
     }
 
-    fn forget(&mut self, root: NodeId) {
-        self.open.remove(&root);
-        for part in self.parts.remove(&root).into_iter().flatten() {
-            self.open.remove(&part);
+    /// A node has ended: nothing more is said of it, and of a root nothing more of all that belongs to it.
+    fn forget(&mut self, node: NodeId) {
+        let Some(kin) = self.open.remove(&node) else { return };
+        if let Some(parts) = self.parts.get_mut(&kin.root) {
+            parts.remove(&node);
+        }
+        if kin.root == node {
+            for part in self.parts.remove(&node).into_iter().flatten() {
+                self.open.remove(&part);
+            }
         }
     }
 
@@ -173,7 +180,7 @@ impl Derivation {
         let (run, name, tags) = match &row.body {
             Body::Job(body) => (Some(body.id), &body.action, &body.tags),
             Body::Run(body) if body.id.is_some() => (body.id, &body.flow, &body.tags),
-            Body::Run(_) | Body::Step(_) => {
+            Body::Run(_) | Body::Step(_) | Body::ItemRun(_) => {
                 if let Some(kin) = around.copied() {
                     self.know(row.node, kin);
                 }
@@ -228,6 +235,8 @@ impl Derivation {
         found.push(at, run, Some(task), what);
         if self.is_root(task) {
             found.push(at, run, Some(task), Happening::RunFinished { state, error: error.clone() });
+        }
+        if task.index().is_none() {
             self.forget(task.node);
         }
     }

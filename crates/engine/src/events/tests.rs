@@ -7,8 +7,8 @@ use tidegate_core::Asked;
 use tidegate_core::admission::{LimitKey, Skills, SlotCounts};
 use tidegate_core::ids::{Epoch, Name, NodeId, RunId, TaskId};
 use tidegate_core::protocol::{
-    Body, Command, Evaluation, GrantRow, JobBody, Lease, Life, LimitRow, LimitValue, NodeRow, Override,
-    Payload, RunBody, SetLimit, StepBody, StepKind, Submission, Submit, Tally, WorkerRow, Write,
+    Body, Command, Evaluation, GrantRow, ItemRunBody, JobBody, Lease, Life, LimitRow, LimitValue, NodeRow,
+    Override, Payload, RunBody, SetLimit, StepBody, StepKind, Submission, Submit, Tally, WorkerRow, Write,
 };
 use tidegate_core::state::State;
 use tidegate_core::time::{Moment, Span};
@@ -177,6 +177,28 @@ fn items_that_end_alike_are_one_event() {
     assert_eq!((events[1].task, events[2].task), (Some(item), Some(TaskId::item(STEP, 1))));
     assert_eq!(events[2].what, finished(state, 8));
     assert!(events.iter().all(|event| event.run == Some(RunId(10))));
+}
+
+#[test]
+fn what_has_ended_inside_an_item_is_forgotten_with_its_end() {
+    let mut derivation = Derivation::default();
+    derived(&mut derivation, vec![added(run(RUN, None)), added(step(StepKind::Loop { count: 2 }))]);
+    let before = format!("{derivation:?}");
+    let Body::Run(inner) = run(INSIDE, Some(STEP)).body else { panic!("a run has the body of one") };
+    let body = Body::ItemRun(ItemRunBody { index: 1, run: inner });
+    let deep = StepBody { index: 0, kind: StepKind::Plain { key: None }, start_by: None };
+    let item = TaskId::item(STEP, 1);
+    let begins = vec![
+        Write::ItemEntered { step: STEP, index: 1, at: at(2) },
+        added(row(INSIDE, Some(STEP), body)),
+        added(row(INSIDE.step(0), Some(INSIDE), Body::Step(deep))),
+    ];
+    assert_eq!(kinds(&derived(&mut derivation, begins)), Vec::<&str>::new(), "it is granted to nobody");
+    let ends = [TaskId::node(INSIDE.step(0)), TaskId::node(INSIDE), item];
+    let events = derived(&mut derivation, ends.map(|task| ended(task, State::Succeeded, 5)).to_vec());
+    let told: Vec<_> = events.iter().map(|event| (event.run, event.task)).collect();
+    assert_eq!(told, ends.map(|task| (Some(RunId(10)), Some(task))));
+    assert_eq!(format!("{derivation:?}"), before);
 }
 
 #[test]

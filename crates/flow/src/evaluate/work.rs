@@ -24,13 +24,7 @@ pub(super) fn evaluate(step: &Step, scope: &Scope, renderer: &Renderer) -> Resul
     match &step.work {
         Work::Order(_) | Work::Action { .. } => order(step, &scope.callee, renderer).map(Evaluation::Order),
         Work::Flow { flow, inputs } => {
-            let inputs = renderer.template(inputs, "inputs")?;
-            let inputs = match &scope.callee {
-                Callee::Flow(callee) => check_inputs(&callee.inputs, inputs)
-                    .map_err(|refused| format!("flow `{flow}`: {refused}"))?,
-                _ => inputs,
-            };
-            Ok(Evaluation::SubFlow { inputs: payload(&inputs)? })
+            flow_inputs(flow, inputs, &scope.callee, renderer).map(|inputs| Evaluation::SubFlow { inputs })
         }
         Work::Wait(template) => {
             let value = renderer.template(template, "wait")?;
@@ -39,7 +33,7 @@ pub(super) fn evaluate(step: &Step, scope: &Scope, renderer: &Renderer) -> Resul
     }
 }
 
-/// The order for a worker. Only work that a worker carries out has one.
+/// What a worker, or a run of a flow, is given.
 pub(super) fn order(step: &Step, callee: &Callee, renderer: &Renderer) -> Result<Rendered, String> {
     match &step.work {
         Work::Order(template) => Ok(Rendered { order: built_in(template, renderer)?, key: None }),
@@ -51,9 +45,27 @@ pub(super) fn order(step: &Step, callee: &Callee, renderer: &Renderer) -> Result
                 _ => Ok(Rendered { order: payload(&function(action, inputs))?, key: None }),
             }
         }
-        Work::Flow { .. } => Err("a loop over `flow` steps is not supported yet".to_owned()),
-        Work::Wait(_) => Err("a loop over `wait` steps is not supported yet".to_owned()),
+        Work::Flow { flow, inputs } => {
+            flow_inputs(flow, inputs, callee, renderer).map(|order| Rendered { order, key: None })
+        }
+        Work::Wait(_) => Err("`wait` cannot be done for each item of a loop".to_owned()),
     }
+}
+
+fn flow_inputs(
+    flow: &Name,
+    inputs: &Template,
+    callee: &Callee,
+    renderer: &Renderer,
+) -> Result<Payload, String> {
+    let inputs = renderer.template(inputs, "inputs")?;
+    let inputs = match callee {
+        Callee::Flow(callee) => {
+            check_inputs(&callee.inputs, inputs).map_err(|refused| format!("flow `{flow}`: {refused}"))?
+        }
+        _ => inputs,
+    };
+    payload(&inputs)
 }
 
 /// An action sees nothing but its own inputs. A function that declares none takes whatever it is given.

@@ -12,6 +12,8 @@ use tidegate_core::model::MAX_ITEMS;
 pub(super) const PROCESSES: &[&str] = &["run", "shell"];
 /// What a worker carries out.
 const CARRIED_OUT: &[&str] = &["run", "shell", "http", "sql", "do", "action"];
+/// What can be done for each item of a list.
+const LOOPED: &[&str] = &["run", "shell", "http", "sql", "do", "action", "flow"];
 
 pub(super) const INPUTS: Shape = Shape::Map(Keys::Identifiers, &Shape::Object(&INPUT));
 pub(super) const ARGV: Shape = Shape::List(1, &Shape::Plain);
@@ -134,9 +136,9 @@ pub static STEP: Place = Place {
             Shape::Either(&[Shape::Expression, Shape::List(0, &Shape::Template)]),
             "Do it once for each item of a list.",
         )
-        .only_with(CARRIED_OUT),
+        .only_with(LOOPED),
         Field::new("concurrency", Shape::Count(1, MAX_AT_ONCE), "Items at once: the window of the loop.")
-            .default("bounded by pools and workers alone"),
+            .default("bounded by pools and workers alone; of a `flow`, 10"),
         Field::new(
             "on_failure",
             Shape::Either(&[Shape::Words(|| words(&ON_FAILURE_WORDS)), Shape::Object(&ON_FAILURE)]),

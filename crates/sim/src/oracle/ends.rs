@@ -1,6 +1,8 @@
 //! How everything ended: nothing accepted is lost, nothing is counted twice, nothing lives on.
 
 use super::{Deferred, Oracle, Violation};
+use std::collections::{BTreeMap, BTreeSet};
+use tidegate_core::ids::NodeId;
 use tidegate_core::model::{WhenBusy, WhenFull};
 use tidegate_core::protocol::{Body, Lease, NodeRow, StepKind};
 use tidegate_core::state::State;
@@ -50,6 +52,7 @@ impl Oracle {
         }
         self.judge_jobs(tables, now)?;
         self.judge_loops(tables, now)?;
+        self.judge_runs_inside(tables, now)?;
         for (node, root) in &self.roots {
             let state = tables.tasks.get(node).map(|task| task.row.life.state);
             let expected = match state {
@@ -145,6 +148,32 @@ impl Oracle {
             tested += 1;
         }
         *self.tested.entry("I6").or_default() += tested;
+        Ok(())
+    }
+
+    /// A run inside an item is its only one and ends as the item does; an item that was at work had one.
+    fn judge_runs_inside(&mut self, tables: &Tables, now: Moment) -> Result<(), Violation> {
+        let mut inside = BTreeMap::new();
+        for task in tables.tasks.values() {
+            let Body::ItemRun(body) = &task.row.body else { continue };
+            let Some(step) = task.row.parent else { continue };
+            let (key, life) = ((step, body.index), &task.row.life);
+            let item = tables.items.get(&key).map(|item| item.life.state);
+            if inside.insert(key, life.state).is_some() {
+                return Err(Violation::new("I6", format!("item {key:?} had two runs inside"), now));
+            }
+            if item != Some(life.state) {
+                let what = format!("the run inside item {key:?} is {}, the item {item:?}", life.state);
+                return Err(Violation::new("I6", what, now));
+            }
+        }
+        let loops: BTreeSet<NodeId> = inside.keys().map(|(step, _)| *step).collect();
+        let at_work = tables.items.iter().filter(|(_, item)| item.life.tally.started > 0);
+        let mut of_flows = at_work.filter(|((step, _), _)| loops.contains(step));
+        if let Some((key, _)) = of_flows.find(|(key, _)| !inside.contains_key(key)) {
+            return Err(Violation::new("I6", format!("item {key:?} had no run inside"), now));
+        }
+        *self.tested.entry("I6").or_default() += inside.len() as u64;
         Ok(())
     }
 }

@@ -5,8 +5,8 @@ use crate::world::Plan;
 use std::collections::{BTreeMap, BTreeSet};
 use tidegate_core::Asked;
 use tidegate_core::admission::LimitKey;
-use tidegate_core::ids::{Epoch, Name};
-use tidegate_core::model::{QuotaPolicy, RatePolicy};
+use tidegate_core::ids::{Epoch, Name, NodeId, TaskId};
+use tidegate_core::model::{QuotaPolicy, RatePolicy, Work};
 use tidegate_core::protocol::Lease;
 use tidegate_core::time::{Moment, Span};
 
@@ -25,6 +25,10 @@ pub(crate) struct Limits {
     declared: BTreeMap<LimitKey, u32>,
     running: BTreeMap<Lease, RunningTask>,
     steps: BTreeMap<String, StepNeeds>,
+    /// How many items of each loop over flows may be at work at once.
+    windows: BTreeMap<NodeId, u32>,
+    /// The items that runs are inside of.
+    items: BTreeMap<String, TaskId>,
     roots: BTreeMap<String, RunTraits>,
     flows: BTreeMap<Name, u32>,
     paces: BTreeMap<Name, (Option<RatePolicy>, Option<QuotaPolicy>)>,
@@ -138,6 +142,12 @@ impl Limits {
             parallel: asked.flow.parallel_steps,
         };
         self.steps.insert(label.to_owned(), needs);
+        if let (Work::Flow { .. }, Some(window)) = (&model.work, model.window()) {
+            self.windows.insert(asked.step_task(step).node, window);
+        }
+        if asked.inputs.index().is_some() {
+            self.items.insert(run.to_owned(), asked.inputs);
+        }
     }
 
     pub fn step_demands(&self, label: &str) -> Vec<(LimitKey, u32)> {
@@ -205,6 +215,7 @@ impl Limits {
                 tested.push("I12");
             }
         }
+        self.flows_at_once(&needs.run, tested, now)?;
         if let Some(parallel) = needs.parallel {
             let of_run = |task: &&RunningTask| {
                 self.steps.get(step_of(&task.label)).is_some_and(|n| n.run == needs.run)
@@ -215,6 +226,28 @@ impl Limits {
                 let what = format!("{} steps of {} at once, {parallel} allowed", steps.len(), needs.run);
                 return Err(Violation::new("I1", what, now));
             }
+        }
+        Ok(())
+    }
+
+    /// Items of a loop over flows, of which something runs inside.
+    fn flows_at_once(
+        &self,
+        run: &String,
+        tested: &mut Vec<&'static str>,
+        now: Moment,
+    ) -> Result<(), Violation> {
+        let Some(TaskId { node, .. }) = self.items.get(run) else { return Ok(()) };
+        let window = self.windows.get(node).map_or(usize::MAX, |window| *window as usize);
+        let runs = self.running.values().filter_map(|task| self.steps.get(step_of(&task.label)));
+        let items = runs.filter_map(|needs| self.items.get(&needs.run));
+        let at_work: BTreeSet<&TaskId> = items.filter(|item| item.node == *node).collect();
+        if at_work.len() > window {
+            let what = format!("flows run inside {} items of {node:?}, window {window}", at_work.len());
+            return Err(Violation::new("I12", what, now));
+        }
+        if at_work.len() == window {
+            tested.push("I12");
         }
         Ok(())
     }

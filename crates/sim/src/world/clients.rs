@@ -59,6 +59,14 @@ pub(super) enum About {
     Other,
 }
 
+/// A run that was accepted: of which flow of the plan, and with which tags.
+#[derive(Clone, Debug)]
+struct PastRun {
+    id: RunId,
+    flow: usize,
+    tags: Vec<(Name, Name)>,
+}
+
 #[derive(Debug, Default)]
 pub(crate) struct Clients {
     pending: BTreeMap<u64, Pending>,
@@ -66,8 +74,8 @@ pub(crate) struct Clients {
     next_id: u128,
     /// Roots that were accepted, and may still be open.
     roots: Vec<NodeId>,
-    /// Those of them that are runs: of which flow, and with which tags.
-    runs: Vec<(RunId, usize, Vec<(Name, Name)>)>,
+    /// Those of them that are runs.
+    runs: Vec<PastRun>,
     pub planned: u64,
     declared: bool,
     pub changed: Vec<LimitKey>,
@@ -217,7 +225,7 @@ impl World {
             return;
         }
         let which = self.random.index(self.clients.runs.len());
-        let (of, flow, tags) = self.clients.runs[which].clone();
+        let PastRun { id: of, flow, tags } = self.clients.runs[which].clone();
         let (id, from_start) = (self.next_id(), self.random.chance(30));
         let retry = Retry { id, of, from_start, queue: None, past: None };
         self.ask(Command::Retry(retry), About::Run { flow, tags, id });
@@ -277,7 +285,7 @@ impl World {
                 self.clients.planned -= 1;
                 if let Some(node) = accepted {
                     self.clients.roots.push(node);
-                    self.clients.runs.push((id, flow, tags.clone()));
+                    self.clients.runs.push(PastRun { id, flow, tags: tags.clone() });
                     self.oracle.accepted_run(node, id, &self.plan.flows[flow], tags);
                 }
             }

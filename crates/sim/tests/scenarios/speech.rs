@@ -8,7 +8,7 @@ use tidegate_core::explain::Reason;
 use tidegate_core::ids::{NodeId, RunId, TaskId};
 use tidegate_core::model::Flow;
 use tidegate_core::protocol::{
-    ActionRow, Body, DeclaredRow, LimitRow, NodeRow, StepBody, StepKind, Stop, Write,
+    ActionRow, Body, DeclaredRow, ItemRunBody, LimitRow, NodeRow, StepBody, StepKind, Stop, Write,
 };
 use tidegate_core::state::State;
 use tidegate_core::time::Moment;
@@ -50,13 +50,13 @@ impl Names {
         }
     }
 
-    /// `a`, `r/step`, `r/loop#3`, `r/sub/step`.
+    /// `a`, `r/step`, `r/loop#3`, `r/sub/step`, `r/loop#3/step`.
     pub fn task(&self, name: &str) -> Result<TaskId, String> {
         let known = |name: &str| {
             let task = self.tasks.get(name).copied().or_else(|| self.unopened(name));
             task.ok_or_else(|| format!("there never was a `{name}`"))
         };
-        match name.split_once('#') {
+        match name.rsplit_once('#').filter(|(_, index)| !index.contains('/')) {
             Some((step, index)) => {
                 let index = index.parse().map_err(|_| format!("`{index}` is no index"))?;
                 Ok(TaskId::item(known(step)?.node, index))
@@ -83,11 +83,11 @@ impl Names {
     fn learn(&mut self, row: &NodeRow, core: &Core) {
         let name = match &row.body {
             Body::Job(job) => self.roots.get(&job.id).cloned(),
-            Body::Run(run) => {
+            Body::Run(run) | Body::ItemRun(ItemRunBody { run, .. }) => {
                 self.flows.extend(core.flow(&run.flow, run.version).map(|flow| (row.node, flow)));
                 self.inner.extend(row.parent.map(|_| row.node));
                 let root = run.id.and_then(|id| self.roots.get(&id));
-                root.cloned().or_else(|| row.parent.map(|step| self.node(step).to_owned()))
+                root.cloned().or_else(|| row.around().map(|task| self.name(task)))
             }
             Body::Step(step) => row.parent.and_then(|run| {
                 if let StepKind::Wait { until } = step.kind {
@@ -140,6 +140,9 @@ impl Speech {
                 self.waiting.remove(task);
                 let again = if *number > 1 { format!(", try {number}") } else { String::new() };
                 Some(format!("started {} on {} ({}){again}", name(task), grant.worker, grant.epoch))
+            }
+            Write::ItemEntered { step, index, .. } => {
+                Some(format!("started {}", self.names.name(TaskId::item(*step, *index))))
             }
             Write::Moved { task, due, error, at, .. } => {
                 let error = error.as_ref().map_or_else(String::new, |error| format!(": {error}"));

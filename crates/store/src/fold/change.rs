@@ -51,6 +51,12 @@ impl Change {
         }
     }
 
+    pub fn enter_item(&mut self, at: Moment) {
+        self.state = Some(State::Running);
+        self.attempts = Some(1);
+        self.started.get_or_insert(at);
+    }
+
     pub fn grant(&mut self, grant: &GrantRow, number: u32) {
         self.state = Some(State::Running);
         self.due = Some(None);

@@ -61,6 +61,9 @@ impl Fold {
             Write::Entered { node, state, at } => {
                 self.change(TaskId::node(*node), |change| change.enter(*state, *at));
             }
+            Write::ItemEntered { step, index, at } => {
+                self.change(TaskId::item(*step, *index), |change| change.enter_item(*at));
+            }
             Write::Granted { task, grant, number } => {
                 self.change(*task, |change| change.grant(grant, *number));
             }

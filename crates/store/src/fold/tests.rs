@@ -101,7 +101,7 @@ fn write(state: &Tables, what: u8, which: u8, how: u8) -> Option<Write> {
     let is_open = life.is_none_or(|life| life.ended.is_none());
     let error = how.is_multiple_of(3).then(|| format!("error {how}"));
     let epoch = Epoch { incarnation: 1, grant: u64::from(how % 4) };
-    Some(match what % 12 {
+    Some(match what % 13 {
         0 if !state.tasks.contains_key(&node) => Write::NodeAdded(Box::new(row(node))),
         1 if !state.items.contains_key(&(NodeId(2), 0)) => {
             let item = |index: u32| Rendered { order: Payload::new(index.to_string()), key: None };
@@ -135,6 +135,7 @@ fn write(state: &Tables, what: u8, which: u8, how: u8) -> Option<Write> {
         11 if is_open && task.index().is_none() => {
             Write::Entered { node, state: [State::Waiting, State::Running][usize::from(how % 2)], at }
         }
+        12 if is_open && let Some(index) = task.index() => Write::ItemEntered { step: task.node, index, at },
         _ => return None,
     })
     .filter(|write| {

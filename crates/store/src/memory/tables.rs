@@ -120,6 +120,13 @@ impl Tables {
             Write::WorkerGone { worker, at: _ } => {
                 self.workers.remove(worker);
             }
+            Write::ItemEntered { step, index, at } => {
+                if let Some(life) = self.life(TaskId::item(*step, *index)) {
+                    life.state = State::Running;
+                    life.tally.started = 1;
+                    life.started.get_or_insert(*at);
+                }
+            }
         }
     }
 

@@ -230,6 +230,9 @@ impl Recent {
                 }
             }
             Write::Granted { task, number, .. } => self.touch(sequence, *task).attempts = Some(*number),
+            Write::ItemEntered { step, index, .. } => {
+                self.touch(sequence, TaskId::item(*step, *index)).attempts = Some(1);
+            }
             Write::Moved { task, tally, .. } => self.touch(sequence, *task).attempts = Some(tally.started),
             Write::Ended { task, state, output, error, .. } => {
                 self.touch(sequence, *task).end = Some((*state, output.clone(), error.clone()));

@@ -95,12 +95,8 @@ fn identity_of<'a>(rows: &'a [NewTask<'a>]) -> Batch<'a, NewTask<'a>> {
 
 /// Most have none, and then nothing is written.
 fn tags(body: &Body) -> Option<String> {
-    let tags = match body {
-        Body::Job(job) => &job.tags,
-        Body::Run(run) => &run.tags,
-        Body::Step(_) => return None,
-    };
-    let tags: BTreeMap<&str, &str> = tags.iter().map(|(tag, value)| (tag.as_str(), value.as_str())).collect();
+    let tags: BTreeMap<&str, &str> =
+        body.tags().iter().map(|(tag, value)| (tag.as_str(), value.as_str())).collect();
     // A map of text to text is always JSON.
     (!tags.is_empty()).then(|| serde_json::to_string(&tags).unwrap_or_default())
 }

@@ -129,6 +129,9 @@ impl Tables<'_> {
             Write::WorkerGone { worker, at: _ } => {
                 self.run(sql!("worker_remove"), [worker.as_str()]).map(drop)
             }
+            Write::ItemEntered { step, index, at } => {
+                self.run(sql!("item_enter"), (id(*step), index, at.0)).map(drop)
+            }
         }
     }
 

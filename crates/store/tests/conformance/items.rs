@@ -2,10 +2,10 @@
 
 use super::Backend;
 use super::ledger::Ledger;
-use super::samples::{RUN, STEP, ended, grant_row, granted, items, lease, open_loop};
+use super::samples::{RUN, STEP, add, ended, grant_row, granted, items, lease, open_loop, run};
 use tidegate_core::LoopTally;
-use tidegate_core::ids::{Name, TaskId};
-use tidegate_core::protocol::{ItemRow, Life, Stop, Tally, Write};
+use tidegate_core::ids::{Name, NodeId, TaskId};
+use tidegate_core::protocol::{Body, ItemRow, ItemRunBody, Life, NodeRow, Stop, Tally, Write};
 use tidegate_core::state::State;
 use tidegate_core::time::Moment;
 use tidegate_store::Reads;
@@ -70,6 +70,40 @@ pub fn an_item_lives_like_any_task<B: Backend>() {
 
     ledger.write([ended(task, State::Succeeded, Some("7"))]);
     assert_eq!(indexes(&ledger.items()), [0, 2]);
+}
+
+pub fn an_item_with_a_flow_inside_runs_without_a_worker<B: Backend>() {
+    let mut ledger = Ledger::<B>::open();
+    let task = TaskId::item(STEP, 1);
+    let entered = |at| Write::ItemEntered { step: STEP, index: 1, at: Moment(at) };
+    let inside = |node, index| {
+        let mut run = run().body.run().expect("a run").clone();
+        (run.id, run.depth) = (None, 1);
+        add(NodeRow {
+            node: NodeId(node),
+            parent: Some(STEP),
+            body: Body::ItemRun(ItemRunBody { index, run }),
+            ..self::run()
+        })
+    };
+    ledger.write(open_loop());
+    ledger.write([items(0, 3), entered(300), inside(20, 1)]);
+    ledger.write([entered(310)]);
+    let tally = Tally { started: 1, ..Tally::default() };
+    let running = Life { tally, started: Some(Moment(300)), ..Life::new(State::Running) };
+    assert_eq!(ledger.items()[1].life, running);
+    let around: Vec<_> = ledger.load().nodes.iter().map(|row| row.around()).collect();
+    assert_eq!(around, [None, Some(TaskId::node(RUN)), Some(task)]);
+
+    ledger.write([
+        ended(TaskId::node(NodeId(20)), State::Succeeded, None),
+        ended(task, State::Succeeded, None),
+    ]);
+    ledger.write([Write::ItemEntered { step: STEP, index: 2, at: Moment(320) }, inside(30, 2)]);
+    let end = ledger.store.ended(task).unwrap().unwrap();
+    assert_eq!((end.state, end.attempts), (State::Succeeded, 1));
+    let open: Vec<_> = ledger.load().nodes.iter().map(|row| row.node.0).collect();
+    assert_eq!(open, [10, 11, 30], "what was inside an item goes with it");
 }
 
 pub fn ranges_end_alike<B: Backend>() {

@@ -4,7 +4,7 @@ use super::Backend;
 use super::ledger::Ledger;
 use super::samples::{JOB, RUN, STEP, add, ended, grant_row, granted, job, lease, run, step};
 use tidegate_core::ids::{NodeId, RunId, TaskId};
-use tidegate_core::protocol::{Life, NodeRow, StepKind, Stop, Tally, Write};
+use tidegate_core::protocol::{Body, ItemRunBody, Life, NodeRow, StepKind, Stop, Tally, Write};
 use tidegate_core::state::State;
 use tidegate_core::time::Moment;
 use tidegate_store::Reads;
@@ -47,6 +47,8 @@ pub fn a_new_node_loads_as_it_was<B: Backend>() {
     ];
     let mut rows = vec![NodeRow { life: full, ..job() }, run()];
     rows.extend((11..).zip(kinds).map(|(node, kind)| NodeRow { node: NodeId(node), ..step(kind) }));
+    let inside = ItemRunBody { index: 3, run: run().body.run().expect("a run").clone() };
+    rows.push(NodeRow { node: NodeId(20), parent: Some(STEP), body: Body::ItemRun(inside), ..run() });
     ledger.write(rows.iter().rev().cloned().map(add));
     assert_eq!(ledger.load().nodes, rows, "by node, whatever the order of writing");
 }

@@ -58,6 +58,7 @@ macro_rules! conformance {
             items {
                 items_wait_in_index_order,
                 an_item_lives_like_any_task,
+                an_item_with_a_flow_inside_runs_without_a_worker,
                 ranges_end_alike,
                 loops_are_counted,
                 items_of_a_loop_that_ended_are_history,

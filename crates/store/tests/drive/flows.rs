@@ -80,9 +80,10 @@ pub fn flows() -> Vec<Flow> {
         step("pause", Work::Wait(template())),
     ];
     let outer = vec![
-        step("inside", inner),
+        step("inside", inner.clone()),
         Step { after: vec![0], rule: Rule::States { when: template() }, ..step("rescue", run()) },
         Step { after: vec![0], ..looped(None, OnFailure::Continue) },
+        Step { each: each(Some(2), OnFailure::Tolerate(1)), ..step("each", inner) },
     ];
     vec![
         flow("plain", plain),

@@ -30,6 +30,7 @@ impl Laws {
             }
             Write::Entered { node, state, .. } => self.turn(TaskId::node(*node), *state),
             Write::Granted { task, .. } => self.turn(*task, State::Running),
+            Write::ItemEntered { step, index, .. } => self.turn(TaskId::item(*step, *index), State::Running),
             Write::Moved { task, state, .. } | Write::Ended { task, state, .. } => self.turn(*task, *state),
             Write::ItemsEnded { step, from, to, state, .. } => {
                 assert!(from < to, "{write:?}");

@@ -15,7 +15,7 @@ use tidegate_core::admission::{LimitKey, Skills, SlotCounts};
 use tidegate_core::ids::{Name, NodeId, RunId, TaskId};
 use tidegate_core::model::{Flow, Work};
 use tidegate_core::protocol::{
-    Body, Command, Effect, Evaluation, Failure, Finish, Heartbeat, Join, Lease, Leave, LimitValue, Outcome,
+    Command, Effect, Evaluation, Failure, Finish, Heartbeat, Join, Lease, Leave, LimitValue, Outcome,
     Pausable, Payload, Question, Rendered, Retry, SetLimit, Submission, Submit, Write,
 };
 use tidegate_core::time::{Moment, Span};
@@ -101,7 +101,7 @@ impl Drive {
         match write {
             Write::NodeAdded(row) => {
                 self.tasks.push(TaskId::node(row.node));
-                if let Body::Run(run) = &row.body {
+                if let Some(run) = row.body.run() {
                     self.flows.insert(row.node, run.flow.clone());
                 }
             }
@@ -191,9 +191,7 @@ impl Drive {
         let step = self.flows.get(&run).and_then(|flow| self.known.get(flow)?.steps.get(step as usize));
         let step = step.expect("only known flows are run");
         match &step.work {
-            Work::Order(_) | Work::Action { .. } if step.each.is_some() => {
-                Evaluation::List { items: payload(how), count: how % 8 }
-            }
+            _ if step.each.is_some() => Evaluation::List { items: payload(how), count: how % 8 },
             Work::Order(_) | Work::Action { .. } => Evaluation::Order(rendered(how)),
             Work::Flow { .. } => Evaluation::SubFlow { inputs: payload(how) },
             Work::Wait(_) => Evaluation::Until(self.now + Span::seconds(u64::from(how % 40))),

@@ -155,6 +155,7 @@ fn of_task(task: &Task) -> Columns {
         Body::Job(job) => ("job", some(&job.action), None, some(job.id), job.idempotency.as_ref()),
         Body::Run(run) => ("run", some(&run.flow), None, run.id.and_then(some), run.idempotency.as_ref()),
         Body::Step(step) => ("step", None, some(step.index), None, None),
+        Body::ItemRun(body) => ("run", some(&body.run.flow), some(body.index), None, None),
     };
     let mut columns = vec![row.parent.and_then(|parent| some(parent.0)), some(kind), name, index, id];
     columns.push(idempotency.and_then(|known| some(&known.key)));

@@ -138,7 +138,7 @@ pub(super) fn call(
 fn companions(cx: &mut Context<'_>, fields: &Fields<'_>, kind: &'static str) {
     for entry in grammar::STEP.strangers(kind).filter_map(|field| fields.get(field.name)) {
         let problem = match entry.key.as_str() {
-            "with_items" => Problem::LoopOver { work: kind },
+            "with_items" => Problem::LoopOverWait,
             field => Problem::WrongPlace { field: field.to_owned(), kind: step_kind(kind) },
         };
         cx.report(entry.key_span, problem);

@@ -119,5 +119,40 @@ fn of_processes(random: &mut Random) -> Vec<Flow> {
     );
     nested.outputs = Some(text("{}"));
     nested.timeout = random.chance(20).then_some(Span::seconds(25));
-    vec![window, wide, nested]
+    let mut flows = vec![window, wide, nested];
+    flows.extend(over_flows(random));
+    flows
+}
+
+/// A loop over a small flow, and one over a flow that has a loop itself.
+fn over_flows(random: &mut Random) -> [Flow; 2] {
+    let called = |name: &str| Work::Flow { flow: name.into(), inputs: text("{}") };
+    let mut leaf = flow(
+        "leaf",
+        vec![
+            Step { retry: random.chance(50).then_some(TWICE), ..step("first", &[]) },
+            Step { work: Work::Wait(text("400")), ..step("rest", &[]) },
+            step("last", &[0, 1]),
+        ],
+    );
+    leaf.parallel_steps = random.chance(50).then_some(1);
+    leaf.timeout = random.chance(30).then_some(Span::seconds(6));
+    leaf.fail_fast = random.chance(30);
+    leaf.outputs = random.chance(50).then(|| text("{}"));
+    let on_failure = *random.pick(&[OnFailure::Continue, OnFailure::STOP, OnFailure::Tolerate(1)]);
+    let leaves = looped(random, "leaves", &[], on_failure);
+    let mut windows = looped(random, "windows", &[], OnFailure::Continue);
+    let (items, on_failure) = (text("3"), OnFailure::Continue);
+    windows.each = Some(Loop { items, window: None, on_failure, window_line: None });
+    let mut fan = flow(
+        "fan",
+        vec![
+            Step { work: called("leaf"), retry: None, ..leaves },
+            Step { work: called("window"), retry: None, ..windows },
+            Step { rule: Rule::States { when: text("true") }, ..step("handler", &[0]) },
+        ],
+    );
+    fan.parallel_steps = random.chance(50).then(|| random.between(1, 2) as u32);
+    fan.fail_fast = random.chance(20);
+    [leaf, fan]
 }
