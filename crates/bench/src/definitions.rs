@@ -1,10 +1,8 @@
-//! The actions, pools and flows of the scenarios. Flows are written as people write them, as far as a file may be that long.
+//! The actions, pools and flows of the scenarios. Flows are written as people write them.
 
-use std::sync::Arc;
 use tidegate_core::ids::Name;
 use tidegate_core::model::{
-    Action, ActionPolicy, Each, Flow, Input, InputType, LimitsDocument, Line, Origin, Pool, Requirement,
-    Rule, Step, Template, WhenBusy, Work,
+    Action, ActionPolicy, Each, Flow, Input, InputType, LimitsDocument, Line, Origin, Pool,
 };
 use tidegate_core::protocol::{Payload, Submission};
 use tidegate_worker::order;
@@ -41,16 +39,18 @@ pub fn job(action: &Name, number: u64) -> Submission {
 
 /// One step after the other.
 pub fn chain(name: &str, action: &str, steps: u32) -> Flow {
-    written(
-        name,
-        "",
-        &steps_in_turn(steps, &|index| format!("action: {action}, inputs: {{ number: {index} }}")),
-    )
+    read(chain_text(name, action, steps))
+}
+
+/// The file of [`chain`].
+pub fn chain_text(name: &str, action: &str, steps: u32) -> String {
+    let step = |index| format!("action: {action}, inputs: {{ number: {index} }}");
+    text(name, "", &steps_in_turn(steps, &step))
 }
 
 /// As [`chain`], of processes that do nothing.
 pub fn chain_of_processes(name: &str, steps: u32) -> Flow {
-    written(name, "", &steps_in_turn(steps, &|_| "run: [\"true\"]".to_owned()))
+    read(text(name, "", &steps_in_turn(steps, &|_| "run: [\"true\"]".to_owned())))
 }
 
 fn steps_in_turn(steps: u32, work: &dyn Fn(u32) -> String) -> String {
@@ -61,62 +61,36 @@ fn steps_in_turn(steps: u32, work: &dyn Fn(u32) -> String) -> String {
     (1..=steps).map(step).collect()
 }
 
-/// Steps that wait for nothing but a pool, of which each needs one.
-pub fn storm(name: &str, action: &str, steps: u32, pool: &str) -> Flow {
-    let step = |index| Step { pools: vec![(Name::new(pool), 1)], ..step(action, index) };
-    flow(name, (0..steps).map(step).collect())
+/// Steps that wait for nothing but what their action needs. They are given nothing: 10,000 just fit into a file.
+pub fn storm(name: &str, action: &str, steps: u32) -> Flow {
+    let steps: String = (0..steps).map(|index| format!("  s{index}: {{action: {action}}}\n")).collect();
+    read(text(name, "", &steps))
 }
 
 /// One loop over the input `list`.
 pub fn window(name: &str, action: &str, window: u32) -> Flow {
+    looping(name, action, window, "{{ item }}")
+}
+
+/// The same, where each item is given so many bytes before its number.
+pub fn wide_window(name: &str, action: &str, window: u32, width: usize) -> Flow {
+    looping(name, action, window, &format!("{} {{{{ item }}}}", "x".repeat(width)))
+}
+
+fn looping(name: &str, action: &str, window: u32, number: &str) -> Flow {
     let inputs = "inputs: { list: { type: list } }\n";
     let step = format!(
-        "  each:\n    with_items: '{{{{ inputs.list }}}}'\n    concurrency: {window}\n    action: {action}\n    inputs: {{ number: '{{{{ item }}}}' }}\n"
+        "  each:\n    with_items: '{{{{ inputs.list }}}}'\n    concurrency: {window}\n    action: {action}\n    inputs: {{ number: '{number}' }}\n"
     );
-    written(name, inputs, &step)
+    read(text(name, inputs, &step))
 }
 
-/// As people write it.
-fn written(name: &str, inputs: &str, steps: &str) -> Flow {
-    let text = format!("flow: {name}\n{inputs}steps:\n{steps}");
+fn text(name: &str, inputs: &str, steps: &str) -> String {
+    format!("flow: {name}\n{inputs}steps:\n{steps}")
+}
+
+/// A flow as people write it.
+pub fn read(text: String) -> Flow {
     let read = tidegate_flow::parse("bench.yaml", text).map(|mut document| document.flows.remove(0));
     read.unwrap_or_else(|errors| panic!("{errors}"))
-}
-
-fn step(action: &str, index: u32) -> Step {
-    let inputs = Template(Arc::from(format!(r#"{{"number":{}}}"#, index + 1)));
-    Step {
-        name: format!("step-{index}").into(),
-        after: Vec::new(),
-        rule: Rule::Success { when: None },
-        work: Work::Action { action: action.into(), inputs },
-        each: None,
-        pools: Vec::new(),
-        needs: Requirement::function(action.into()),
-        retry: None,
-        max_losses: None,
-        timeout: None,
-        start_within: None,
-        line: 1,
-    }
-}
-
-fn flow(name: &str, steps: Vec<Step>) -> Flow {
-    Flow {
-        name: name.into(),
-        description: None,
-        inputs: Vec::new(),
-        tags: Vec::new(),
-        concurrency: None,
-        key: None,
-        when_busy: WhenBusy::Queue,
-        parallel_steps: None,
-        timeout: None,
-        fail_fast: false,
-        steps,
-        outputs: None,
-        file: "bench".into(),
-        line: 1,
-        parallel_line: None,
-    }
 }

@@ -49,13 +49,15 @@ impl Jobs {
         })
     }
 
-    /// Registers an action whose jobs have a number as their input, or an object with one number.
+    /// Registers an action whose jobs have a number as their input, or an object with one number; those that are given none
+    /// have that of their task.
     pub fn register(self: &Arc<Self>, functions: &mut Functions, action: &str, kind: Kind) {
         let jobs = self.clone();
         let meeting = Arc::new(Meeting::new(kind.meet));
         functions.register(action, move |ctx: Ctx, input: Payload| {
             let (jobs, meeting) = (jobs.clone(), meeting.clone());
-            let call = Call { job: number(&input), execution: grant(ctx.epoch()), kind, ctx };
+            let job = number(&input).unwrap_or(ctx.task().node.0);
+            let call = Call { job, execution: grant(ctx.epoch()), kind, ctx };
             async move { jobs.execute(&call, &meeting).await }
         });
     }
@@ -191,7 +193,7 @@ impl Meeting {
 }
 
 /// The number in an input.
-fn number(input: &Payload) -> u64 {
+fn number(input: &Payload) -> Option<u64> {
     let digits = input.bytes().iter().filter(|byte| byte.is_ascii_digit());
-    digits.fold(0, |number, digit| number * 10 + u64::from(digit - b'0'))
+    digits.fold(None, |number, digit| Some(number.unwrap_or(0) * 10 + u64::from(digit - b'0')))
 }

@@ -5,9 +5,8 @@ use clap::Parser;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use tidegate_bench::report::{Outcome, table};
-use tidegate_bench::scenarios::million::{APART, measure_here};
 use tidegate_bench::scenarios::{SCENARIOS, Scale, run};
-
+use tidegate_bench::scenarios::{memory, million};
 use tidegate_bench::subject::GUARDIAN;
 use tidegate_sim::bench::figures::drive;
 use tidegate_sim::bench::situation::Situation;
@@ -43,7 +42,8 @@ fn main() -> ExitCode {
     let mut words = std::env::args().skip(1);
     let measured = match (words.next().as_deref(), words.next()) {
         (Some(GUARDIAN), _) => return tidegate_worker::guardian::main(),
-        (Some(APART), Some(situation)) => measure_here(&situation),
+        (Some(million::APART), Some(situation)) => million::measure_here(&situation),
+        (Some(memory::ALONE), Some(items)) => memory::measure_here(&items),
         _ => measure(&Arguments::parse()),
     };
     match measured {

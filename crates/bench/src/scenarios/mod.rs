@@ -6,6 +6,8 @@ mod enqueue;
 mod hand_off;
 mod hop;
 mod limited;
+mod load;
+pub mod memory;
 pub mod million;
 mod pool_storm;
 mod reload;
@@ -59,6 +61,8 @@ pub const SCENARIOS: &[Scenario] = &[
     Scenario { name: "hand-off", about: "a pool of 1 from one holder to the next" },
     Scenario { name: "hop", about: "a chain of steps that do nothing" },
     Scenario { name: "window", about: "a loop over items that do nothing" },
+    Scenario { name: "load", about: "a flow of 1,000 steps, from the text of its file" },
+    Scenario { name: "memory", about: "a loop over many items, next to one over few" },
 ];
 
 pub async fn run(name: &str, scale: &Scale) -> Result<Vec<Finding>> {
@@ -75,6 +79,8 @@ pub async fn run(name: &str, scale: &Scale) -> Result<Vec<Finding>> {
         "hand-off" => hand_off::run(scale).await,
         "hop" => hop::run(scale).await,
         "window" => window::run(scale).await,
+        "load" => load::run(scale),
+        "memory" => memory::run(scale),
         other => anyhow::bail!("there is no scenario `{other}`"),
     }
 }

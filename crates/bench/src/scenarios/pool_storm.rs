@@ -46,8 +46,8 @@ async fn under_tidegate(steps: u32) -> Result<(f64, Option<String>)> {
     let claims = [Claim { limit: 1, units: 1 }, Claim::default()];
     work.register(&mut functions, "step", Kind { claims, takes: STEP, ..Kind::default() });
     let setting = Setting {
-        actions: vec![action("step", None, &[])],
-        flows: vec![storm("storm", "step", steps, "four")],
+        actions: vec![action("step", None, &[("four", 1)])],
+        flows: vec![storm("storm", "step", steps)],
         limits: pool("four", POOL),
         ..Setting::default()
     };
