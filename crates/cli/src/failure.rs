@@ -21,8 +21,10 @@ pub enum Exit {
     Refused = 4,
     /// The store or engine cannot be reached.
     Unreachable = 5,
-    /// What was asked for is there, but stdout did not take it.
-    NotWritten = 6,
+    /// What is to happen has not happened yet.
+    TimedOut = 6,
+    /// What was asked for is there, but stdout did not take it: what `sysexits.h` has for that.
+    NotWritten = 74,
     Interrupted = 130,
     /// The reader of stdout went away before it had everything: what a shell shows for SIGPIPE.
     ReaderGone = 141,

@@ -44,22 +44,25 @@ pub async fn cancel(options: &args::RunsCancel, quiet: bool) -> Result<Exit, Fai
     let mut exit = Exit::Success;
     let end = tokio::time::Instant::now() + PATIENCE;
     for (id, _) in rows.iter().filter_map(identity) {
-        let (told, is_cancelled) = match tokio::time::timeout_at(end, how_it_ends(&tide, id)).await {
-            Ok(ended) => match ended.map_err(failed)? {
-                State::Cancelled => (format!("{id} was cancelled"), true),
-                state => (format!("{id} has ended before, {}", state_of(state)), false),
-            },
-            Err(_) => (format!("{id} is being cancelled"), true),
-        };
-        if !is_cancelled {
-            exit = Exit::Refused;
-        }
-        if !quiet || !is_cancelled {
+        let ended = tokio::time::timeout_at(end, how_it_ends(&tide, id)).await;
+        let (told, of_this) = told(id, ended.ok().transpose().map_err(failed)?);
+        if !quiet || of_this != Exit::Success {
             say(told);
         }
+        // Of several the first that did not end as it was told to.
+        exit = if exit == Exit::Success { of_this } else { exit };
     }
     tide.close().await;
     Ok(exit)
+}
+
+/// What became of a run that was told to stop, if it has ended by now.
+fn told(id: RunId, ended: Option<State>) -> (String, Exit) {
+    match ended {
+        Some(State::Cancelled) => (format!("{id} was cancelled"), Exit::Success),
+        Some(state) => (format!("{id} has ended before, {}", state_of(state)), Exit::Refused),
+        None => (format!("{id} is being cancelled, and has not ended yet"), Exit::TimedOut),
+    }
 }
 
 /// All of them, or nothing is done.
@@ -130,4 +133,18 @@ async fn dismiss_killed(tide: &Tidegate, rows: &[NodeRow], path: &Path) {
 
 async fn how_it_ends(tide: &Tidegate, id: RunId) -> Result<State, Error> {
     Ok(tide.run(id).await?.wait().await?.state())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_became_of_a_run_is_said_and_told_by_the_exit_code() {
+        let told = |ended| told(RunId(1), ended);
+        let id = RunId(1);
+        assert_eq!(told(Some(State::Cancelled)), (format!("{id} was cancelled"), Exit::Success));
+        assert_eq!(told(Some(State::Failed)), (format!("{id} has ended before, failed"), Exit::Refused));
+        assert_eq!(told(None), (format!("{id} is being cancelled, and has not ended yet"), Exit::TimedOut));
+    }
 }
