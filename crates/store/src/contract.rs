@@ -140,6 +140,9 @@ pub struct Leader {
 /// How many bytes of letters are read at once; one letter is in any case.
 pub const LETTERS_BYTES: usize = 8 * 1024 * 1024;
 
+/// About how many bytes of entries are read at once from a database; one entry is in any case.
+pub const ENTRIES_BYTES: usize = 64 * 1024 * 1024;
+
 /// Entries that stay readable after they were made, for whoever follows them.
 pub const KEPT_ENTRIES: u64 = 1_000;
 

@@ -11,10 +11,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 use tidegate_core::ids::{NodeId, RunId, TaskId};
-use tidegate_core::protocol::{NodeRow, Write};
+use tidegate_core::protocol::{NodeRow, Payload, Write};
 use tidegate_core::state::State;
 use tidegate_core::time::Moment;
-use tidegate_store::{BackupError, Before, Reads, SqliteStore, Store, StoreError};
+use tidegate_store::{BackupError, Before, ENTRIES_BYTES, Reads, SqliteStore, Store, StoreError};
 
 struct Sqlite(TempDir);
 
@@ -261,6 +261,17 @@ fn what_is_old_is_found_by_an_index() {
         "SEARCH task_spec USING INTEGER PRIMARY KEY (rowid=?)",
     ];
     assert_eq!(plan, expected);
+}
+
+#[test]
+fn large_entries_are_read_a_few_at_a_time() {
+    let mut ledger = Ledger::<Sqlite>::open();
+    let payload = Payload::new("x".repeat(ENTRIES_BYTES / 2));
+    for node in 1..=3 {
+        ledger.write([add(NodeRow { node: NodeId(node), payload: Some(payload.clone()), ..job() })]);
+    }
+    let mut read = |after| ledger.store.entries(after, 9).unwrap().expect("they are kept").len();
+    assert_eq!([read(0), read(2), read(3)], [2, 1, 0]);
 }
 
 /// Entries are committed all the while; what the copy holds is what was there at one moment.

@@ -97,7 +97,8 @@ steps:
 #[test]
 fn outputs_that_cannot_be_written_are_an_error() {
     let flow = "flow: small\nsteps: { one: { run: [echo] } }\noutputs: { a: 1 }\n";
-    let test = Test::new().file("small.yaml", flow).args(["run", "small.yaml", "-q", "-o", "json"]).status(74);
+    let test =
+        Test::new().file("small.yaml", flow).args(["run", "small.yaml", "-q", "-o", "json"]).status(74);
     let mut command = test.command();
     command.stdout(std::fs::File::options().write(true).open("/dev/full").unwrap());
     golden("output-not-written", &test.run_as(command).stderr);

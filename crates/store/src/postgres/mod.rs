@@ -61,8 +61,7 @@ type Columns<'a> = &'a [(&'a (dyn ToSql + Sync), Type)];
 /// Writes that may be committed and not yet be in the tables. More wait, for a while.
 const LAG: usize = 50_000;
 const LAG_PATIENCE: Duration = Duration::from_millis(500);
-/// About how many bytes of entries are read at once; one is in any case.
-const ENTRIES_BYTES: i64 = 64 * 1024 * 1024;
+const ENTRIES_BYTES: i64 = crate::contract::ENTRIES_BYTES as i64;
 
 /// A server's handle.
 #[derive(Debug)]

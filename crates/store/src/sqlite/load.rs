@@ -3,7 +3,7 @@
 use super::columns::{Json, LIFE, Word, content, life, name, signed, unsigned};
 use super::sql;
 use crate::codec;
-use crate::contract::{Ended, Entry, Found, LETTERS_BYTES, Letter, Loaded, Sought, Wanted};
+use crate::contract::{ENTRIES_BYTES, Ended, Entry, Found, LETTERS_BYTES, Letter, Loaded, Sought, Wanted};
 use rusqlite::types::Type;
 use rusqlite::{Connection, OptionalExtension, Params, Row};
 use std::collections::BTreeMap;
@@ -106,7 +106,16 @@ pub fn entries(
         return Ok(None);
     }
     let most = i64::try_from(most).unwrap_or(i64::MAX);
-    all(&connection, sql!("journal_list"), (signed(after), most), entry).map(Some)
+    let mut statement = connection.prepare_cached(sql!("journal_list"))?;
+    let mut rows = statement.query((signed(after), most))?;
+    let (mut entries, mut bytes) = (Vec::new(), 0);
+    while bytes < ENTRIES_BYTES
+        && let Some(row) = rows.next()?
+    {
+        bytes += row.get_ref(0)?.as_blob()?.len();
+        entries.push(entry(row)?);
+    }
+    Ok(Some(entries))
 }
 
 fn entry(row: &Row) -> rusqlite::Result<Arc<Entry>> {
