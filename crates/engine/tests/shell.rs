@@ -7,13 +7,14 @@ use std::time::Duration;
 use tidegate_core::admission::{Skills, SlotCounts};
 use tidegate_core::ids::{Name, NodeId, RunId, TaskId};
 use tidegate_core::protocol::{
-    Answer, Command, Declare, Evaluation, Finish, Heartbeat, Join, Lease, NodeRow, Outcome, Payload, Retry,
-    Submission, Submit, Write,
+    Answer, Command, Declare, Evaluation, Finish, Heartbeat, Join, Lease, NodeRow, Outcome, Payload,
+    Rendered, Retry, Submission, Submit, Write,
 };
 use tidegate_core::state::State;
 use tidegate_core::time::Moment;
 use tidegate_core::{Asked, RESIDENT};
 use tidegate_engine::{Definition, Delivery, Engine, EngineError, Evaluate, Prepared, Settings};
+use tidegate_flow::Document;
 use tidegate_store::{Before, Ended, Entry, Found, Loaded, MemoryStore, Reads, Sought, StoreError, Wanted};
 
 fn worker() -> Name {
@@ -238,6 +239,16 @@ async fn nothing_is_pruned_while_a_retry_may_need_it() {
     );
 }
 
+async fn declare(engine: &Engine, text: &str) {
+    let Document { flows, actions, limits, files } = tidegate_flow::parse("a.yaml", text).unwrap();
+    engine.insist(Command::Declare(Declare { flows, actions, limits, files })).await.unwrap();
+}
+
+fn run_of_a() -> Command {
+    let what = Submission::Run { flow: Name::new("a"), key: None, inputs: Payload::new("{}") };
+    Command::Submit(Submit { id: RunId(1), what, tags: vec![], priority: 0, due: None, idempotency: None })
+}
+
 /// How a run of a flow ends whose only template is answered like this, and how often it was asked for.
 async fn run_with(answers: Vec<Result<Evaluation, StoreError>>) -> (Ended, u32) {
     let mut store = MemoryStore::new();
@@ -248,21 +259,49 @@ async fn run_with(answers: Vec<Result<Evaluation, StoreError>>) -> (Ended, u32) 
         Box::new(store.handle()),
         evaluator.clone(),
     );
-    let document = tidegate_flow::parse("a.yaml", "flow: a\nsteps: { b: { run: [echo] } }\n").unwrap();
-    let declare = Declare {
-        flows: document.flows,
-        actions: document.actions,
-        limits: document.limits,
-        files: document.files,
-    };
     let mut entries = engine.subscribe();
-    engine.insist(Command::Declare(declare)).await.unwrap();
-    let what = Submission::Run { flow: Name::new("a"), key: None, inputs: Payload::new("{}") };
-    let submit = Submit { id: RunId(1), what, tags: vec![], priority: 0, due: None, idempotency: None };
-    let root = TaskId::node(node_of(&engine.send(Command::Submit(submit)).await.unwrap()));
+    declare(&engine, "flow: a\nsteps: { b: { run: [echo] } }\n").await;
+    let root = TaskId::node(node_of(&engine.send(run_of_a()).await.unwrap()));
     let is_end = |write: &Write| matches!(write, Write::Ended { task, .. } if *task == root);
     while !entries.recv().await.unwrap().writes.iter().any(is_end) {}
     (store.ended(root).unwrap().unwrap(), evaluator.0.load(Ordering::SeqCst))
+}
+
+/// Answers the question about the first step last.
+struct Backwards(AtomicU32);
+
+const STEPS: u32 = 4;
+
+impl Evaluate for Backwards {
+    fn evaluate(&self, asked: &Asked, _: &mut dyn Reads) -> Result<Evaluation, StoreError> {
+        let later = STEPS - 1 - asked.step.expect("it is about a step");
+        while self.0.load(Ordering::SeqCst) < later {
+            std::thread::yield_now();
+        }
+        self.0.fetch_add(1, Ordering::SeqCst);
+        Ok(Evaluation::Order(Rendered { order: Payload::null(), key: None }))
+    }
+
+    fn prepare(&self, name: &Name, _: &Definition, input: &Payload) -> Result<Prepared, String> {
+        Ok(Prepared::job(name, None, input.clone()))
+    }
+}
+
+#[tokio::test]
+async fn steps_that_are_ready_together_start_in_their_order_whichever_is_rendered_first() {
+    let store = MemoryStore::new();
+    let handles = (0..STEPS).map(|_| Box::new(store.handle()) as Box<dyn Reads>).collect::<Vec<_>>();
+    let evaluator = Arc::new(Backwards(AtomicU32::new(0)));
+    let engine = Engine::start(Settings::new("engine"), Box::new(store.handle()), handles, evaluator);
+    let mut deliveries = engine.attach(worker(), 1);
+    engine.insist(join(1)).await.unwrap();
+    declare(&engine, "flow: a\nsteps: { b: &s { run: [echo] }, c: *s, d: *s, e: *s }\n").await;
+    let run = node_of(&engine.send(run_of_a()).await.unwrap());
+    for index in 0..STEPS {
+        let lease = lease_of(deliveries.recv().await);
+        assert_eq!(lease.task, TaskId::node(run.step(index as usize)));
+        engine.send(finish(lease, Outcome::Succeeded(Payload::null()))).await.unwrap();
+    }
 }
 
 #[tokio::test]

@@ -125,16 +125,25 @@ impl Shell {
         });
     }
 
-    fn ask(&self, question: Question) {
+    /// Questions that are asked together are answered in their order, however long each takes: who is answered first is
+    /// in line first. Those asked at other times do not wait for each other, since one may take long.
+    fn ask(&mut self, question: Question) {
         let Some(asked) = self.server.core().and_then(|core| core.asked(question)) else { return };
         let (reader, engine, evaluator) = (self.reader.clone(), self.engine.clone(), self.evaluator.clone());
+        let (answered, next) = oneshot::channel::<()>();
+        let before = self.asked.replace(next);
         tokio::spawn(async move {
             let evaluation = reader.read(move |store| evaluator.evaluate(&asked, store)).await;
             // What cannot be read now may be read later, so this one never will be.
             let evaluation =
                 evaluation.unwrap_or_else(|error| Evaluation::Failed { error: error.to_string() });
+            if let Some(before) = before {
+                // It ends when its sender does.
+                let _ = before.await;
+            }
             let command = Command::Evaluated { question, evaluation };
             let _ = engine.urgent.send(Request::Evaluated(command));
+            drop(answered);
         });
     }
 

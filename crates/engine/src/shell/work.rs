@@ -59,6 +59,8 @@ pub(super) struct Shell {
     outage: watch::Sender<Option<StoreError>>,
     pub(super) upkeep: Upkeep,
     pub(super) kept: Kept,
+    /// Of the questions that are being asked together: ends when the last one is answered.
+    pub(super) asked: Option<oneshot::Receiver<()>>,
     /// Prunes that the store was asked for and has not done yet.
     pub(super) prunes: usize,
     pub(super) contact: Option<Contact>,
@@ -107,6 +109,7 @@ impl Shell {
             outage,
             upkeep: Upkeep::new(retention, Instant::now()),
             kept: Kept::default(),
+            asked: None,
             prunes: 0,
             contact,
             upstream: Upstream::new(engine.clone()),
@@ -314,6 +317,7 @@ impl Shell {
         for output in outputs {
             self.carry_out(output);
         }
+        self.asked = None;
         if led != self.server.leads() {
             self.role_changed();
         }
