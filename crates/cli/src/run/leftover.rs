@@ -1,10 +1,8 @@
 //! Runs that an earlier process left open, and the one of them that is to be finished.
 
-use super::prepare::{choose, document};
 use super::session::{holder, under_way};
 use super::show::widest;
 use super::view::View;
-use crate::args;
 use crate::failure::{Exit, Failure};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -37,27 +35,23 @@ impl Open {
         Open { id, name, width, view: View::of_job(&action.policy, node), queue: None }
     }
 
-    /// The newest that is open in the store, or that is of the flow or action in the file. Looked for before anything
-    /// works on the store: it might have ended otherwise by the time it is found.
-    pub fn newest(file: Option<&Path>, options: &args::Run, path: &Path) -> Result<Open, Failure> {
-        let wanted = match file {
-            Some(file) => Some(choose(&document(file)?, file, options)?.name().clone()),
-            None => None,
-        };
+    /// The newest that is open in the store, or that is of this flow or action. Looked for before anything works on the
+    /// store: it might have ended otherwise by the time it is found.
+    pub fn newest(wanted: Option<&Name>, path: &Path) -> Result<Open, Failure> {
         if !path.is_file() {
-            return Err(nothing(wanted.as_ref(), path));
+            return Err(nothing(wanted, path));
         }
         let failed = |error| Failure::store(&error, path);
         let snapshot = SqliteStore::open_reader(path).and_then(|mut reader| reader.load()).map_err(failed)?;
         let snapshot = snapshot.snapshot;
-        let is_wanted = |row: &&NodeRow| wanted.as_ref().is_none_or(|name| row.body.name() == Some(name));
+        let is_wanted = |row: &&NodeRow| wanted.is_none_or(|name| row.body.name() == Some(name));
         let found = left_open(&snapshot, path).filter(|(_, row)| is_wanted(row)).last();
         let found = found.and_then(|(id, row)| Open::of(&snapshot, id, row));
         let busy = || {
             let (id, row) = open_ones(&snapshot).filter(|(_, row)| is_wanted(row)).last()?;
             Some(under_way(id, &holder(path, queue_of(row.body.tags()))?).at(path.display()))
         };
-        found.ok_or_else(|| busy().unwrap_or_else(|| nothing(wanted.as_ref(), path)))
+        found.ok_or_else(|| busy().unwrap_or_else(|| nothing(wanted, path)))
     }
 
     /// As rows tell it: a root and everything below it, open or not.

@@ -10,7 +10,7 @@ use std::convert::Infallible;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
-use tidegate::{Builder, Error, GuardianCommand, Tidegate, Working};
+use tidegate::{Builder, Document, Error, GuardianCommand, Tidegate, Working};
 use tidegate_store::{SqliteReader, SqliteStore};
 
 /// How long it may take to join others before it is said that it does.
@@ -50,19 +50,20 @@ pub fn make_directory(path: &Path) -> Result<(), Failure> {
 }
 
 impl Local {
-    /// Opens (or makes) the store at `path` and starts to work.
+    /// Opens (or makes) the store at `path` and starts to work, as these definitions say.
     pub async fn open(
         path: &Path,
+        document: Option<Document>,
         here: &args::Here,
         session: Session,
-        backlog: Arc<Backlog>,
-        recorder: Recorder,
+        (backlog, recorder): (Arc<Backlog>, Recorder),
     ) -> Result<Local, Failure> {
         let program = std::env::current_exe()
             .map_err(|error| Failure::new("binary", format!("this very program cannot be found: {error}")))?;
         let guardian = GuardianCommand { program, args: vec![args::GUARDIAN.to_owned()] };
         let failed = |error| Failure::engine(&error, path);
         let tide = share(path)?.name(session.name.clone()).open().await.map_err(failed)?;
+        document.into_iter().for_each(|document| tide.define(document));
         let reader = SqliteStore::open_reader(path).map_err(|error| failed(error.into()))?;
         let mut work = tide.work(here.io_slots).processes(guardian).queues(session.queues.clone());
         work = work.logs(Arc::new(move |line| {

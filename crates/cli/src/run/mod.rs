@@ -38,9 +38,10 @@ use serde_json::{Map, Value as Json};
 use session::Session;
 pub use session::{dismiss, holder, is_session};
 use show::Show;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
-use tidegate::Error;
+use tidegate::{Document, Error};
 use tidegate_core::ids::{RunId, TaskId};
 use tidegate_core::protocol::{NodeRow, Payload, Refusal};
 use tidegate_core::state::State;
@@ -56,21 +57,28 @@ const DIARY_PATIENCE: Duration = Duration::from_secs(2);
 
 pub async fn run(options: args::Run, quiet: bool) -> Result<Exit, Failure> {
     let store = options.here.store.file("run", NAME_A_FILE)?;
-    let target = match &options.file {
-        Some(file) if !options.resume => Target::New(Box::new(Prepared::read(file, &options)?)),
-        file => Target::Left(Box::new(Open::newest(file.as_deref(), &options, &store.path)?)),
+    let (target, document) = match &options.file {
+        Some(file) if !options.resume => (Target::New(Box::new(Prepared::read(file, &options)?)), None),
+        Some(file) => {
+            let document = prepare::document(file)?;
+            let chosen = prepare::choose(&document, file, &options)?;
+            (Target::Left(Box::new(Open::newest(Some(chosen.name()), &store.path)?)), Some(document))
+        }
+        None => (Target::Left(Box::new(Open::newest(None, &store.path)?)), None),
     };
-    carry_out(target, &options.here, store, quiet).await
+    carry_out(target, document, &options.here, store, quiet).await
 }
 
-/// Does again what has ended.
-pub async fn retry(past: Past, here: &args::Here, quiet: bool) -> Result<Exit, Failure> {
+/// Does again what has ended. What the file says about actions and limits holds from now on.
+pub async fn retry(past: Past, file: Option<&Path>, here: &args::Here, quiet: bool) -> Result<Exit, Failure> {
     let store = here.store.file("runs retry", NAME_A_FILE)?;
-    carry_out(Target::Past(Box::new(past)), here, store, quiet).await
+    let document = file.map(prepare::document).transpose()?;
+    carry_out(Target::Past(Box::new(past)), document, here, store, quiet).await
 }
 
 async fn carry_out(
     target: Target,
+    document: Option<Document>,
     here: &args::Here,
     store: &args::Store,
     quiet: bool,
@@ -83,7 +91,7 @@ async fn carry_out(
         Target::Left(left) => Session::resume(&store.path, left.id, left.queue.as_ref())?,
     };
     let (recorder, diary) = Recorder::start(&store.path);
-    let opening = Local::open(&store.path, here, session, backlog.clone(), recorder.clone());
+    let opening = Local::open(&store.path, document, here, session, (backlog.clone(), recorder.clone()));
     let mut local = tokio::select! {
         local = opening => local?,
         () = interrupts.next() => return Ok(Exit::Interrupted),
@@ -159,6 +167,8 @@ async fn begin(target: Target, local: &mut Local, store: &args::Store, quiet: bo
         Target::Left(left) => Some(left.id),
         Target::Past(past) => past.row.body.id(),
     };
+    let is_left = |run: &RunId| others.contains(run);
+    let [is_left, is_newest] = [meant.as_ref().is_some_and(is_left), meant.as_ref() == others.last()];
     others.retain(|id| Some(*id) != meant);
     let resume = store.resume();
     if !quiet && !others.is_empty() {
@@ -166,7 +176,13 @@ async fn begin(target: Target, local: &mut Local, store: &args::Store, quiet: bo
     }
     let begun = match target {
         Target::New(prepared) => submit(*prepared, local).await,
-        Target::Left(left) => return Ok(*left),
+        Target::Left(mut left) => {
+            // What happened since it was found, and before its entries were listened to.
+            let rows = local.reader.tree(left.view.root).map_err(|error| Failure::store(&error, path))?;
+            left.view.take_in(&rows);
+            left.view.reload(&snapshot);
+            return Ok(*left);
+        }
         Target::Past(past) => {
             let open = Open::seen(&snapshot.declared, std::slice::from_ref(&past.row));
             submit_again(&past, open.ok_or_else(|| no_definition(path))?, local).await
@@ -178,8 +194,14 @@ async fn begin(target: Target, local: &mut Local, store: &args::Store, quiet: bo
             (Error::Refused(Refusal::Busy { .. }), [.., newest]) => {
                 failure.help(format!("{newest} was left open in this store; `{resume}` finishes it"))
             }
-            (Error::Refused(Refusal::StillOpen(run)), _) => failure
-                .help(format!("finish it with `{resume}`, or end it with `tidegate runs cancel {run}`")),
+            (Error::Refused(Refusal::StillOpen(run)), _) => {
+                let first = match (is_left, is_newest) {
+                    (true, true) => format!("finish it with `{resume}`, or "),
+                    (true, false) => format!("finish it with `{resume}`, after those that are newer, or "),
+                    (false, _) => "wait for its end, or ".to_owned(),
+                };
+                failure.help(format!("{first}end it with `tidegate runs cancel {run}`"))
+            }
             (Error::Refused(Refusal::NothingToRetry(_)), _) => {
                 failure.help("repeat all of it with --from-start")
             }

@@ -235,7 +235,9 @@ impl Watch<'_> {
     /// The process ends at once; with it the pipe to the guardian closes, which ends all that runs.
     fn kill(self) -> Failure {
         self.show.finish(&self.view);
-        Failure::new("interrupted", "what was running has been killed").exit(Exit::Interrupted)
+        Failure::new("interrupted", "what was running has been killed, and the run is still open")
+            .help(format!("`{}` brings it to its end", self.store.resume()))
+            .exit(Exit::Interrupted)
     }
 
     /// Finds out what waits for what.

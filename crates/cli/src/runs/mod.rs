@@ -55,6 +55,9 @@ fn find(reader: &mut SqliteReader, id: Option<&str>, path: &Path) -> Result<Node
             .flatten()
             .map_or_else(|| none(format!("there is no `{id}`")), |it| Ok(it.node));
     }
+    if let Some((run, _)) = id.split_once('/') {
+        return none(format!("`{id}` is a part of a run, and this takes a run: `{run}`"));
+    }
     let recent = reader.submitted(&Wanted::default(), RECENT).map_err(failed)?;
     let is_it = |row: &&NodeRow| identity(row).is_some_and(|(known, _)| known.to_string().starts_with(id));
     let mut found = recent.iter().filter(is_it);

@@ -10,5 +10,5 @@ pub async fn retry(options: &args::RunsRetry, quiet: bool) -> Result<Exit, Failu
     let node = find(&mut reader, Some(&options.id), path)?;
     let row = row_of(&mut reader, node, path)?;
     let past = Past { row, from_start: options.from_start };
-    run::retry(past, &options.here, quiet).await
+    run::retry(past, options.file.as_deref(), &options.here, quiet).await
 }

@@ -99,6 +99,45 @@ run: [echo, {says}]
 }
 
 #[test]
+fn what_a_file_says_now_about_limits_and_retries_holds_for_a_run_that_is_resumed_or_retried() {
+    let flow = |attempts: u32| {
+        format!(
+            r#"
+flow: frail
+steps:
+  first: {{ run: [sh, -c, "exec 3>alive; echo ready; test -e finish || exec sleep 1000"] }}
+  second: {{ after: [first], action: fail }}
+---
+action: fail
+run: [sh, -c, "echo again >> tries; false"]
+retry: {{ attempts: {attempts}, delay: 1ms }}
+"#
+        )
+    };
+    let tries = |test: &Test| {
+        let tries = std::fs::read_to_string(test.path("tries")).unwrap_or_default().lines().count();
+        let _ = std::fs::remove_file(test.path("tries"));
+        tries
+    };
+    let test = Test::new().file("frail.yaml", &flow(1)).args(["run", "frail.yaml"]).status(-1);
+    let alive = test.pipe("alive");
+    let mut run = test.start();
+    let held = alive.held();
+    run.until("| ready");
+    run.signal(Signal::KILL);
+    held.until_gone();
+    run.finish();
+    std::fs::remove_file(test.path("alive")).unwrap();
+    let test = test.file("frail.yaml", &flow(3)).file("finish", "");
+    let test = test.args(["run", "--resume", "frail.yaml"]).status(1);
+    test.run();
+    assert_eq!(tries(&test), 3);
+    let test = test.file("frail.yaml", &flow(2)).args(["runs", "retry", "run_", "frail.yaml"]);
+    test.run();
+    assert_eq!(tries(&test), 2);
+}
+
+#[test]
 fn an_interrupt_cancels_an_action_and_leaves_no_process() {
     let action = "action: last\nrun: [sh, -c, \"exec 3>alive; echo ready; exec sleep 1000\"]\n";
     let test = Test::new().file("last.yaml", action).args(["run", "last.yaml"]).status(130);

@@ -2,7 +2,7 @@
 
 use crate::support::Test;
 use tidegate_core::attempts::GRACE;
-use tidegate_core::model::{LEASE, LimitsDocument, Line, MAX_LOSSES, Retry};
+use tidegate_core::model::{FLOWS_AT_ONCE, LEASE, LimitsDocument, Line, MAX_LOSSES, Retry};
 use tidegate_store::{Reads, Retention, SqliteStore, Wanted};
 use tidegate_worker::cores;
 
@@ -26,6 +26,7 @@ fn the_reference_says_what_the_code_does() {
         ("runs of flows at once", bound(LimitsDocument::default().runs)),
         ("steps of a run at once", bound(flow.parallel_steps)),
         ("items of a loop at once", bound(window)),
+        ("items of a loop over flows at once", FLOWS_AT_ONCE.to_string()),
         ("processes of a worker at once", processes),
         ("requests, statements and functions of a worker at once", run.requests.to_string()),
         ("tries", Retry::ONCE.attempts.to_string()),
