@@ -65,8 +65,8 @@ pub struct Run {
     /// The file; limits and pools are also read from a tidegate.yaml beside it, flows and actions from packs/NAME/*.yaml.
     #[arg(required_unless_present = "resume")]
     pub file: Option<PathBuf>,
-    /// Submit nothing, and finish the newest run that was left open: of this store, or of the flow or action in FILE. Limits,
-    /// time-outs and retries are then those of FILE.
+    /// Submit nothing, and finish the newest run that was left open: of this store, or of the flow or action in FILE. Limits
+    /// and time-outs are then those of FILE.
     #[arg(long, conflicts_with_all = ["input", "inputs", "tag", "priority"])]
     pub resume: bool,
     /// Which flow of the file or a pack; the first of the file unless told otherwise.
@@ -267,8 +267,8 @@ pub struct RunsRetry {
     /// The run; the beginning of its id is enough.
     #[arg(value_name = "RUN")]
     pub id: String,
-    /// A file whose limits and pools, and time-outs and retries of actions, hold from now on; those that were read last
-    /// unless told otherwise.
+    /// A file whose limits and pools, and time-outs of actions, hold from now on; those that were read last unless told
+    /// otherwise.
     pub file: Option<PathBuf>,
     /// Reuse nothing, and run every step again; also of a run that succeeded.
     #[arg(long)]

@@ -99,27 +99,22 @@ run: [echo, {says}]
 }
 
 #[test]
-fn what_a_file_says_now_about_limits_and_retries_holds_for_a_run_that_is_resumed_or_retried() {
-    let flow = |attempts: u32| {
+fn how_long_an_action_may_take_is_what_the_file_says_when_its_run_is_resumed() {
+    let flow = |timeout: &str| {
         format!(
             r#"
-flow: frail
+flow: lasting
 steps:
   first: {{ run: [sh, -c, "exec 3>alive; echo ready; test -e finish || exec sleep 1000"] }}
-  second: {{ after: [first], action: fail }}
+  second: {{ after: [first], action: last }}
 ---
-action: fail
-run: [sh, -c, "echo again >> tries; false"]
-retry: {{ attempts: {attempts}, delay: 1ms }}
+action: last
+run: [sleep, "5"]
+timeout: {timeout}
 "#
         )
     };
-    let tries = |test: &Test| {
-        let tries = std::fs::read_to_string(test.path("tries")).unwrap_or_default().lines().count();
-        let _ = std::fs::remove_file(test.path("tries"));
-        tries
-    };
-    let test = Test::new().file("frail.yaml", &flow(1)).args(["run", "frail.yaml"]).status(-1);
+    let test = Test::new().file("lasting.yaml", &flow("1h")).args(["run", "lasting.yaml"]).status(-1);
     let alive = test.pipe("alive");
     let mut run = test.start();
     let held = alive.held();
@@ -128,13 +123,9 @@ retry: {{ attempts: {attempts}, delay: 1ms }}
     held.until_gone();
     run.finish();
     std::fs::remove_file(test.path("alive")).unwrap();
-    let test = test.file("frail.yaml", &flow(3)).file("finish", "");
-    let test = test.args(["run", "--resume", "frail.yaml"]).status(1);
-    test.run();
-    assert_eq!(tries(&test), 3);
-    let test = test.file("frail.yaml", &flow(2)).args(["runs", "retry", "run_", "frail.yaml"]);
-    test.run();
-    assert_eq!(tries(&test), 2);
+    let test = test.file("lasting.yaml", &flow("20ms")).file("finish", "");
+    let test = test.args(["run", "--resume", "lasting.yaml"]).status(1);
+    assert!(test.run().stderr.contains("timed out"));
 }
 
 #[test]

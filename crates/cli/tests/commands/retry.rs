@@ -92,7 +92,7 @@ fn from_the_start_everything_runs_again() {
     assert_eq!(ran(&test), "list, fetch 1, fetch 2, load, clean");
     let test = test.args(["runs", "retry", "run_7"]).status(3);
     golden("retry-nothing", &test.run().stderr);
-    let test = test.args(["runs", "retry", "run_7/load"]);
+    let test = test.args(["runs", "retry", "run_7/load"]).status(3);
     golden("retry-part", &test.run().stderr);
 }
 
