@@ -5,6 +5,7 @@ use anstream::ColorChoice;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::convert::Infallible;
 use std::path::{Path, PathBuf};
+use tidegate_core::ids::RunId;
 use tidegate_core::model::OWN_TAGS;
 use tidegate_core::state::State;
 use tidegate_core::time::Span;
@@ -65,8 +66,8 @@ pub struct Run {
     /// The file; limits and pools are also read from a tidegate.yaml beside it, flows and actions from packs/NAME/*.yaml.
     #[arg(required_unless_present = "resume")]
     pub file: Option<PathBuf>,
-    /// Submit nothing, and finish the newest run that was left open: of this store, or of the flow or action in FILE. Limits
-    /// and time-outs are then those of FILE.
+    /// Submit nothing, and finish the newest run that was left open: of this store, or of the flow or action in FILE. Limits,
+    /// time-outs and retries are then those of FILE.
     #[arg(long, conflicts_with_all = ["input", "inputs", "tag", "priority"])]
     pub resume: bool,
     /// Which flow of the file or a pack; the first of the file unless told otherwise.
@@ -132,6 +133,17 @@ impl StoreFile {
     }
 }
 
+impl StoreFile {
+    /// What to do about a run whose process was killed.
+    pub fn left_help(&self, what: &str, run: RunId) -> String {
+        let store = match &self.place {
+            Place::File(store) => store.option(),
+            Place::Postgres(_) => String::new(),
+        };
+        format!("help: {what}: `tidegate runs resume {run}{store}`")
+    }
+}
+
 /// A store in a file.
 #[derive(Clone, Debug)]
 pub struct Store {
@@ -150,9 +162,14 @@ impl Store {
 
     /// What to type to finish what was left open there.
     pub fn resume(&self) -> String {
+        format!("tidegate run --resume{}", self.option())
+    }
+
+    /// What to add to a command that is to find it.
+    pub fn option(&self) -> String {
         match self.path == Path::new(STORE) {
-            true => "tidegate run --resume".to_owned(),
-            false => format!("tidegate run --resume --store {}", self.path.display()),
+            true => String::new(),
+            false => format!(" --store {}", self.path.display()),
         }
     }
 }
@@ -210,6 +227,8 @@ pub enum RunsCommand {
     ///
     /// What waits ends at once, what runs is told to stop. Returns when they have ended, or after ten seconds.
     Cancel(RunsCancel),
+    /// Finish here what was left open: its process was killed, and what it had finished is not repeated.
+    Resume(RunsResume),
     /// Run again what has ended, here, as a new run; the exit code tells how it ended.
     ///
     /// The new run has the inputs, tags and priority of the old one, and the version of the flow that it ran on. Steps that
@@ -263,12 +282,24 @@ pub struct RunsCancel {
 }
 
 #[derive(Args, Debug)]
+pub struct RunsResume {
+    /// The run; the beginning of its id is enough.
+    #[arg(value_name = "RUN")]
+    pub id: String,
+    /// A file whose limits and pools, and time-outs and retries of actions, hold from now on; those that were read last unless
+    /// told otherwise.
+    pub file: Option<PathBuf>,
+    #[command(flatten)]
+    pub here: Here,
+}
+
+#[derive(Args, Debug)]
 pub struct RunsRetry {
     /// The run; the beginning of its id is enough.
     #[arg(value_name = "RUN")]
     pub id: String,
-    /// A file whose limits and pools, and time-outs of actions, hold from now on; those that were read last unless told
-    /// otherwise.
+    /// A file whose limits and pools, and time-outs and retries of actions, hold from now on; those that were read last unless
+    /// told otherwise.
     pub file: Option<PathBuf>,
     /// Reuse nothing, and run every step again; also of a run that succeeded.
     #[arg(long)]

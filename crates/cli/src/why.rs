@@ -3,12 +3,11 @@
 use crate::args;
 use crate::failure::{Exit, Failure};
 use crate::out::{print, say};
-use crate::run::{holder, is_session};
+use crate::run::{is_left, state_of};
 use crate::time::now;
 use std::path::Path;
-use tidegate_core::admission::LimitKey;
 use tidegate_core::explain::{self, brief};
-use tidegate_core::ids::TaskId;
+use tidegate_core::ids::{RunId, TaskId};
 use tidegate_core::time::Moment;
 use tidegate_core::{Core, Lost};
 use tidegate_store::{Reads, SqliteReader, SqliteStore};
@@ -23,44 +22,48 @@ pub fn why(options: &args::Why) -> Result<Exit, Failure> {
     let mut reader = SqliteStore::open_reader(path).map_err(failed)?;
     let loaded = reader.load().map_err(failed)?;
     let now = now();
+    let left = loaded.snapshot.nodes.iter().filter(|row| is_left(row, path));
+    let left: Vec<RunId> = left.filter_map(|row| row.body.id()).collect();
     // It only looks: what this core would like to write or do is nobody's business.
     let core = Core::load(loaded.snapshot, u32::MAX, now);
-    match &options.id {
-        Some(id) => one(&core, &mut reader, id, path, now),
-        None => all(&core, now),
+    let (what, of) = match &options.id {
+        Some(id) => ("its process has ended", one(&core, &mut reader, id, path, now)?),
+        None => {
+            all(&core, now)?;
+            ("a run was left open by a process that has ended", left.last().copied())
+        }
+    };
+    if let Some(run) = of.filter(|run| left.contains(run)) {
+        say(options.store.left_help(what, run));
     }
+    Ok(Exit::Success)
 }
 
-fn one(core: &Core, reader: &mut SqliteReader, id: &str, path: &Path, now: Moment) -> Result<Exit, Failure> {
+/// Explains one, and says of which run it is a part if that is open.
+fn one(
+    core: &Core,
+    reader: &mut SqliteReader,
+    id: &str,
+    path: &Path,
+    now: Moment,
+) -> Result<Option<RunId>, Failure> {
     let task = core.find(id).map_err(|lost| not_found(&lost, core, path))?;
     if let Some(explanation) = core.explain(task, now) {
         print(explain::render(&explanation))?;
-        if explanation.blockers.iter().any(|blocker| waits_for_resume(&blocker.limit, path)) {
-            say("help: its process has ended; `tidegate run --resume` goes on with the newest such run");
-        }
-        return Ok(Exit::Success);
+        return Ok(explanation.name.split('/').next().and_then(RunId::parse));
     }
     let ended = reader.ended(task).map_err(|error| Failure::store(&error, path))?;
     match ended {
         Some(ended) => {
             let why = ended.error.map(|error| format!(": {error}")).unwrap_or_default();
             print(format!("{id} waits for nothing: it has ended, {}{why}", state_of(ended.state)))?;
-            Ok(Exit::Success)
+            Ok(None)
         }
         None => Err(Failure::new("not-found", format!("there is no `{id}`"))
             .at(path.display())
             .exit(Exit::NotFound)
             .help("a loop's items count from 0; `tidegate why` lists all that waits")),
     }
-}
-
-/// Whether it needs a worker of a `tidegate run` that is gone.
-fn waits_for_resume(limit: &LimitKey, path: &Path) -> bool {
-    matches!(limit, LimitKey::Slot(need) if is_session(&need.queue) && holder(path, Some(&need.queue)).is_none())
-}
-
-fn state_of(state: tidegate_core::state::State) -> String {
-    state.as_str().replace('_', " ")
 }
 
 fn not_found(lost: &Lost, core: &Core, path: &Path) -> Failure {
@@ -74,11 +77,11 @@ fn not_found(lost: &Lost, core: &Core, path: &Path) -> Failure {
 }
 
 /// One line for each that waits, best-ranked first.
-fn all(core: &Core, now: Moment) -> Result<Exit, Failure> {
+fn all(core: &Core, now: Moment) -> Result<(), Failure> {
     let waiting = core.waiting();
     if waiting.is_empty() {
         say("nothing waits");
-        return Ok(Exit::Success);
+        return Ok(());
     }
     let name = |task: &tidegate_core::Waiting| match (task.count, task.task.index()) {
         (1, _) | (_, None) => task.name.clone(),
@@ -94,7 +97,7 @@ fn all(core: &Core, now: Moment) -> Result<Exit, Failure> {
         say(format!("and {} more", waiting.len() - LISTED));
     }
     say(format!("help: tidegate why {}", listed[0].name));
-    Ok(Exit::Success)
+    Ok(())
 }
 
 fn reason(core: &Core, task: TaskId, now: Moment) -> String {

@@ -323,7 +323,7 @@ impl LoopTally {
     pub fn count(&mut self, state: State) {
         match state {
             State::Succeeded => self.succeeded += 1,
-            State::Failed | State::TimedOut | State::Expired | State::Refused => self.failed += 1,
+            state if state.is_failure() => self.failed += 1,
             _ => self.cancelled += 1,
         }
     }

@@ -43,6 +43,11 @@ impl State {
         !matches!(self, State::Scheduled | State::Waiting | State::Running)
     }
 
+    /// Whether it ended badly by itself, and nobody ended it from outside.
+    pub fn is_failure(self) -> bool {
+        matches!(self, State::Failed | State::TimedOut | State::Expired | State::Refused)
+    }
+
     /// The one table of moves. End states are final.
     pub fn may_become(self, next: State) -> bool {
         use State::*;

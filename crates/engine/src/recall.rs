@@ -44,7 +44,7 @@ fn is_whole(store: &mut dyn Reads, row: &NodeRow) -> Result<bool, StoreError> {
         Body::Step(body) => match body.kind {
             StepKind::Loop { count } if row.life.state == State::Succeeded => {
                 let items = store.item_states(row.node)?;
-                Ok(items.iter().map(|(_, items)| items).sum::<u32>() == count)
+                Ok(items.iter().map(|some| some.items).sum::<u32>() == count)
             }
             _ => Ok(true),
         },

@@ -15,7 +15,7 @@ use tidegate_core::time::Moment;
 use tidegate_core::{Asked, RESIDENT};
 use tidegate_engine::{Definition, Delivery, Engine, EngineError, Evaluate, Prepared, Settings};
 use tidegate_flow::Document;
-use tidegate_store::{Before, Ended, Entry, Found, Loaded, MemoryStore, Reads, Sought, StoreError, Wanted};
+use tidegate_store::{Before, Ended, Entry, Found, InState, Loaded, MemoryStore, Reads, Sought, StoreError, Wanted};
 
 fn worker() -> Name {
     Name::new("worker")
@@ -158,7 +158,7 @@ impl Reads for Gate {
         self.store.outline(root)
     }
 
-    fn item_states(&mut self, step: NodeId) -> Result<Vec<(State, u32)>, StoreError> {
+    fn item_states(&mut self, step: NodeId) -> Result<Vec<InState>, StoreError> {
         self.store.item_states(step)
     }
 

@@ -138,6 +138,10 @@ pub enum Problem {
     NotAnInput { callee: String, input: String, meant: Option<String> },
     #[error("{callee} needs input `{input}`")]
     InputMissing { callee: String, input: String },
+    #[error("input `{input}` of {callee} must be {expected}, not {found}")]
+    WrongInput { callee: String, input: String, expected: &'static str, found: &'static str },
+    #[error("a flow would call itself for ever: {}", path.join(" → "))]
+    EndlessCalls { path: Vec<String> },
     #[error("`after` goes round in a circle: {}", path.join(" → "))]
     Cycle { path: Vec<String> },
     #[error("`{work}` cannot be a member of a chain")]
@@ -244,6 +248,7 @@ impl Problem {
                 let name = name.split_once('.').map_or(name.as_str(), |(_, name)| name);
                 format!("what it defines is called `{name}` or `{pack}.{name}`, which means the same")
             }
+            WrongInput { expected: "text", .. } => "put it in quotes".to_owned(),
             NotAfter { step, other } => format!("add `{other}` to `after` of step `{step}`"),
             _ => return None,
         })
@@ -283,6 +288,7 @@ impl Problem {
             TemplateInQuery => {
                 "write `$1` in the statement (`?` for MySQL and MariaDB), and put the value under `params`"
             }
+            EndlessCalls { .. } => "give one of these steps a `when`, so that it ends some time",
             NoStatement => "write it like `query: select 1`",
             CapacityInPack { .. } => {
                 "a pack says what it needs; what there is stands in `tidegate.yaml`, beside the folder `packs`"

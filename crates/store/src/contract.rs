@@ -182,6 +182,15 @@ pub struct Ended {
     pub attempts: u32,
 }
 
+/// Items of a loop that are in one state.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct InState {
+    pub state: State,
+    pub items: u32,
+    /// The index of the first of them.
+    pub first: u32,
+}
+
 /// What can be asked of a store, by its owner and by whoever else looks at it. Blocking; a shell calls it from a
 /// thread that may wait.
 pub trait Reads: Send {
@@ -213,8 +222,8 @@ pub trait Reads: Send {
     /// left out. Nothing if it is not there.
     fn outline(&mut self, root: NodeId) -> Result<Vec<NodeRow>, StoreError>;
 
-    /// How many items of a loop have a row, by their states.
-    fn item_states(&mut self, step: NodeId) -> Result<Vec<(State, u32)>, StoreError>;
+    /// The items of a loop that have a row, by their states.
+    fn item_states(&mut self, step: NodeId) -> Result<Vec<InState>, StoreError>;
 
     /// The sequence number of the last entry; 0 if there was none.
     fn last(&mut self) -> Result<u64, StoreError>;

@@ -203,13 +203,13 @@ fn step_result(
 /// How the items of a loop ended: `{done, failed, cancelled}`.
 fn counts(task: TaskId, store: &mut dyn Reads) -> Result<Json, StoreError> {
     let states = store.item_states(task.node)?;
-    let count = |wanted: &[State]| -> u32 {
-        states.iter().filter(|(state, _)| wanted.contains(state)).map(|(_, count)| count).sum()
+    let count = |wanted: fn(State) -> bool| -> u32 {
+        states.iter().filter(|some| wanted(some.state)).map(|some| some.items).sum()
     };
     Ok(json!({
-        "done": count(&[State::Succeeded]),
-        "failed": count(&[State::Failed, State::TimedOut]),
-        "cancelled": count(&[State::Cancelled]),
+        "done": count(|state| state == State::Succeeded),
+        "failed": count(State::is_failure),
+        "cancelled": count(|state| state == State::Cancelled),
     }))
 }
 

@@ -79,6 +79,7 @@ fn looped(each: &Looped) -> String {
         OnFailure::Continue => ", whether or not some fail".to_owned(),
     };
     match each.count {
+        Some(1) => format!("for one item{failures}"),
         Some(count) => format!("for each of {count} items{failures}"),
         None => format!("for each of {}{failures}", each.items),
     }

@@ -128,7 +128,8 @@ fn step<'a>(
         Looped { items: plain(&value), count, on_failure: each.on_failure }
     });
     let timeout = step.timeout.or(action.and_then(|action| action.policy.timeout));
-    let retry = step.retry.as_ref().filter(|retry| retry.attempts > 1);
+    let retry = step.retry.as_ref().or(action.map(|action| &action.policy.retry));
+    let retry = retry.filter(|retry| retry.attempts > 1);
     let limits = match (&step.work, &step.each) {
         (Work::Flow { .. }, None) | (Work::Wait(_), _) => Vec::new(),
         _ => around.core.demands_of_step(&flow.name, at),

@@ -9,6 +9,7 @@ use tidegate_core::protocol::{
 };
 use tidegate_core::state::State;
 use tidegate_core::time::Moment;
+use tidegate_store::InState;
 
 impl View {
     /// Takes a write in. What is not about this run changes nothing.
@@ -59,15 +60,22 @@ impl View {
     }
 
     /// How the items of a loop fare, as far as rows tell it.
-    pub fn count_items(&mut self, step: NodeId, states: &[(State, u32)]) {
-        let Some(items) = self.items(step) else { return };
-        for &(state, n) in states {
-            items.listed += n;
+    pub fn count_items(&mut self, step: NodeId, states: &[InState]) {
+        let Some(known) = self.items(step) else { return };
+        for &InState { state, items, .. } in states {
+            known.listed += items;
             match state {
-                state if state.is_end() => items.count_end(state, n),
-                State::Running => items.running.extend((0..n).map(|index| (index, Moment::default()))),
+                state if state.is_end() => known.count_end(state, items),
+                State::Running => known.running.extend((0..items).map(|index| (index, Moment::default()))),
                 _ => {}
             }
+        }
+    }
+
+    /// What went wrong with an item.
+    pub fn item_failed(&mut self, step: NodeId, index: u32, error: String) {
+        if let Some(items) = self.items(step) {
+            items.error = Some((index, error));
         }
     }
 

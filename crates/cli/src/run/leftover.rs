@@ -1,6 +1,6 @@
 //! Runs that an earlier process left open, and the one of them that is to be finished.
 
-use super::session::{holder, under_way};
+use super::session::{holder, is_session, under_way};
 use super::show::widest;
 use super::view::View;
 use crate::failure::{Exit, Failure};
@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use tidegate_core::ids::{Name, NodeId, RunId};
 use tidegate_core::model::{Action, Flow, queue_of};
-use tidegate_core::protocol::{Body, DeclaredRow, NodeRow, RunBody, Snapshot};
-use tidegate_store::{Reads, SqliteStore};
+use tidegate_core::protocol::{ActionRow, Body, DeclaredRow, NodeRow, RunBody, Snapshot, StepKind};
+use tidegate_store::{Reads, SqliteStore, StoreError};
 
 /// What is open: something that was left, or that was just submitted.
 pub struct Open {
@@ -24,6 +24,14 @@ pub struct Open {
     pub queue: Option<Name>,
 }
 
+/// Which of those that were left open.
+pub enum Wanted<'a> {
+    Any,
+    /// Of this flow or action.
+    Of(&'a Name),
+    This(RunId),
+}
+
 impl Open {
     pub fn run(id: RunId, flow: &Flow, view: View) -> Open {
         Open { id, name: flow.name.clone(), width: widest(flow), view, queue: None }
@@ -35,16 +43,20 @@ impl Open {
         Open { id, name, width, view: View::of_job(&action.policy, node), queue: None }
     }
 
-    /// The newest that is open in the store, or that is of this flow or action. Looked for before anything works on the
-    /// store: it might have ended otherwise by the time it is found.
-    pub fn newest(wanted: Option<&Name>, path: &Path) -> Result<Open, Failure> {
+    /// The newest that is open in the store and is wanted. Looked for before anything works on the store: it might have
+    /// ended otherwise by the time it is found.
+    pub fn newest(wanted: &Wanted, path: &Path) -> Result<Open, Failure> {
         if !path.is_file() {
             return Err(nothing(wanted, path));
         }
         let failed = |error| Failure::store(&error, path);
         let snapshot = SqliteStore::open_reader(path).and_then(|mut reader| reader.load()).map_err(failed)?;
         let snapshot = snapshot.snapshot;
-        let is_wanted = |row: &&NodeRow| wanted.is_none_or(|name| row.body.name() == Some(name));
+        let is_wanted = |row: &&NodeRow| match wanted {
+            Wanted::Any => true,
+            Wanted::Of(name) => row.body.name() == Some(name),
+            Wanted::This(id) => row.body.id() == Some(*id),
+        };
         let found = left_open(&snapshot, path).filter(|(_, row)| is_wanted(row)).last();
         let found = found.and_then(|(id, row)| Open::of(&snapshot, id, row));
         let busy = || {
@@ -78,12 +90,9 @@ impl Open {
         Some(match &row.body {
             Body::Run(body) => Open::of_run(declared, id, row.node, body)?,
             Body::Job(body) => {
-                let versions = declared.iter().filter_map(|declared| match declared {
-                    DeclaredRow::Action(row) if row.action.policy.action == body.action => Some(row),
-                    _ => None,
-                });
-                let newest = versions.max_by_key(|row| row.version)?;
-                Open::job(id, &newest.action, row.node)
+                let actions = newest_actions(declared);
+                let action = actions.iter().find(|action| action.policy.action == body.action)?;
+                Open::job(id, action, row.node)
             }
             Body::Step(_) | Body::ItemRun(_) => return None,
         })
@@ -102,8 +111,42 @@ impl Open {
         }
         let (_, flow) = flows.get(&body.flow)?;
         let all: Vec<Flow> = flows.values().map(|(_, flow)| Flow::clone(flow)).collect();
-        Some(Open::run(id, flow, View::new(&all, node)))
+        Some(Open::run(id, flow, View::new(&all, &newest_actions(declared), node)))
     }
+}
+
+/// What actions say about attempts holds for all who call them, whenever they began.
+fn newest_actions(declared: &[DeclaredRow]) -> Vec<Action> {
+    let mut newest = BTreeMap::<&Name, (u32, &Action)>::new();
+    for row in declared {
+        if let DeclaredRow::Action(ActionRow { version, action, .. }) = row
+            && newest.get(&action.policy.action).is_none_or(|(known, _)| known < version)
+        {
+            newest.insert(&action.policy.action, (*version, action));
+        }
+    }
+    newest.into_values().map(|(_, action)| action.clone()).collect()
+}
+
+/// A root with its steps and those of flows inside them, but without what is inside items: there may be as much of that
+/// as there are items.
+pub fn rows_of(reader: &mut dyn Reads, root: NodeId) -> Result<Vec<NodeRow>, StoreError> {
+    let mut rows = reader.outline(root)?;
+    let mut seen = 0;
+    while let Some(row) = rows.get(seen) {
+        seen += 1;
+        let node = row.node;
+        let has_inside = match &row.body {
+            Body::Step(body) => matches!(body.kind, StepKind::SubFlow),
+            Body::Run(_) => node != root,
+            Body::Job(_) | Body::ItemRun(_) => false,
+        };
+        if has_inside {
+            let below = reader.outline(node)?.into_iter().filter(|below| below.node != node);
+            rows.extend(below);
+        }
+    }
+    Ok(rows)
 }
 
 /// What was submitted and has not ended, oldest first.
@@ -117,14 +160,21 @@ pub fn left_open<'a>(snapshot: &'a Snapshot, store: &'a Path) -> impl Iterator<I
     open_ones(snapshot).filter(|(_, row)| holder(store, queue_of(row.body.tags())).is_none())
 }
 
+/// Whether a `tidegate run` left it open: its process is gone.
+pub fn is_left(row: &NodeRow, store: &Path) -> bool {
+    let queue = queue_of(row.body.tags());
+    !row.life.state.is_end() && queue.is_some_and(is_session) && holder(store, queue).is_none()
+}
+
 pub fn no_definition(store: &Path) -> Failure {
     Failure::new("no-definition", "what it was made of is not in this store").at(store.display())
 }
 
-fn nothing(wanted: Option<&Name>, store: &Path) -> Failure {
+fn nothing(wanted: &Wanted, store: &Path) -> Failure {
     let sentence = match wanted {
-        Some(name) => format!("no run of `{name}` is open in this store"),
-        None => "no run is open in this store".to_owned(),
+        Wanted::Of(name) => format!("no run of `{name}` is open in this store"),
+        Wanted::This(id) => format!("{id} is not open in this store any more"),
+        Wanted::Any => "no run is open in this store".to_owned(),
     };
     Failure::new("nothing-open", sentence).at(store.display()).exit(Exit::NotFound)
 }

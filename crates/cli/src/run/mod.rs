@@ -30,7 +30,8 @@ use crate::out::{print, say};
 use backlog::Backlog;
 pub use event::{state_of, tone};
 use interrupts::Interrupts;
-pub use leftover::{Open, no_definition};
+use leftover::Wanted;
+pub use leftover::{Open, is_left, no_definition, rows_of};
 use local::Local;
 pub use local::share;
 use prepare::{Chosen, Prepared};
@@ -47,6 +48,7 @@ use tidegate_core::protocol::{NodeRow, Payload, Refusal};
 use tidegate_core::state::State;
 use tidegate_store::Reads;
 pub use tree::{Frame, draw};
+pub use view::Reused;
 use view::View;
 use watch::{Watch, Watched};
 
@@ -62,11 +64,18 @@ pub async fn run(options: args::Run, quiet: bool) -> Result<Exit, Failure> {
         Some(file) => {
             let document = prepare::document(file)?;
             let chosen = prepare::choose(&document, file, &options)?;
-            (Target::Left(Box::new(Open::newest(Some(chosen.name()), &store.path)?)), Some(document))
+            (Target::left(&Wanted::Of(chosen.name()), store)?, Some(document))
         }
-        None => (Target::Left(Box::new(Open::newest(None, &store.path)?)), None),
+        None => (Target::left(&Wanted::Any, store)?, None),
     };
     carry_out(target, document, &options.here, store, quiet).await
+}
+
+/// Finishes what was left open. What the file says about actions and limits holds from now on.
+pub async fn resume(id: RunId, file: Option<&Path>, here: &args::Here, quiet: bool) -> Result<Exit, Failure> {
+    let store = here.store.file("runs resume", NAME_A_FILE)?;
+    let document = file.map(prepare::document).transpose()?;
+    carry_out(Target::left(&Wanted::This(id), store)?, document, here, store, quiet).await
 }
 
 /// Does again what has ended. What the file says about actions and limits holds from now on.
@@ -149,6 +158,12 @@ enum Target {
     Past(Box<Past>),
 }
 
+impl Target {
+    fn left(wanted: &Wanted, store: &args::Store) -> Result<Target, Failure> {
+        Ok(Target::Left(Box::new(Open::newest(wanted, &store.path)?)))
+    }
+}
+
 /// What has ended and is to be done again.
 pub struct Past {
     pub row: NodeRow,
@@ -178,8 +193,8 @@ async fn begin(target: Target, local: &mut Local, store: &args::Store, quiet: bo
         Target::New(prepared) => submit(*prepared, local).await,
         Target::Left(mut left) => {
             // What happened since it was found, and before its entries were listened to.
-            let rows = local.reader.tree(left.view.root).map_err(|error| Failure::store(&error, path))?;
-            left.view.take_in(&rows);
+            let rows = rows_of(&mut local.reader, left.view.root);
+            left.view.take_in(&rows.map_err(|error| Failure::store(&error, path))?);
             left.view.reload(&snapshot);
             return Ok(*left);
         }
@@ -212,7 +227,7 @@ async fn begin(target: Target, local: &mut Local, store: &args::Store, quiet: bo
 
 async fn submit(prepared: Prepared, local: &Local) -> Result<Open, Error> {
     let Prepared { document, chosen, inputs, tags, priority } = prepared;
-    let flows = document.flows.clone();
+    let (flows, actions) = (document.flows.clone(), document.actions.clone());
     local.tide.define(document);
     let submit = local.tide.submit(chosen.name().clone(), &inputs).priority(priority);
     let submit = submit.queue(local.session.name.clone());
@@ -220,7 +235,7 @@ async fn submit(prepared: Prepared, local: &Local) -> Result<Open, Error> {
     let run = submit.await?;
     let (id, node) = (run.id(), run.task().node);
     Ok(match &chosen {
-        Chosen::Flow(flow) => Open::run(id, flow, View::new(&flows, node)),
+        Chosen::Flow(flow) => Open::run(id, flow, View::new(&flows, &actions, node)),
         Chosen::Action(action) => Open::job(id, action, node),
     })
 }

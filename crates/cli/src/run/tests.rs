@@ -157,7 +157,7 @@ fn the_rest() -> Vec<Write> {
 
 fn view() -> View {
     let document = tidegate_flow::parse("nightly.yaml", FILE).unwrap();
-    View::new(&document.flows, ROOT)
+    View::new(&document.flows, &document.actions, ROOT)
 }
 
 fn after(writes: &[Write]) -> (View, Vec<Event>) {
@@ -298,7 +298,7 @@ steps:
 /// Two of three items have a flow inside them.
 fn of_items() -> (View, Vec<Event>) {
     let document = tidegate_flow::parse("all.yaml", EACH).unwrap();
-    let mut view = View::new(&document.flows, ROOT);
+    let mut view = View::new(&document.flows, &document.actions, ROOT);
     let each = ROOT.step(0);
     let rendered = Rendered { order: Payload::null(), key: None };
     let begin = |index: u32, millis| {
@@ -356,7 +356,7 @@ fn a_loop_over_flows_shows_what_is_inside_the_items_at_work() {
 #[test]
 fn what_was_inside_an_item_keeps_its_name_and_is_not_shown() {
     let document = tidegate_flow::parse("all.yaml", EACH).unwrap();
-    let mut view = View::new(&document.flows, ROOT);
+    let mut view = View::new(&document.flows, &document.actions, ROOT);
     let (each, inside) = (ROOT.step(0), NodeId(20));
     let over = || Life { ended: Some(at(9)), ..Life::new(State::Succeeded) };
     let Body::Run(run) = run_row(inside, Some(each), "one", over()).body else { panic!() };

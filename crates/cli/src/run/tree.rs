@@ -234,7 +234,7 @@ impl Tree<'_> {
     }
 
     fn details(&self, run: &Run, definition: &Definition, step: &Step) -> Vec<(Tone, String)> {
-        let of = definition.attempts();
+        let of = self.view.attempts_of(definition);
         match step.state {
             None if run.state.is_end() => vec![(Tone::Dim, "not started".to_owned())],
             None => {
@@ -348,7 +348,7 @@ fn bar(items: &Items) -> Vec<(Tone, String)> {
     let mut parts = vec![
         (Tone::Good, "━".repeat(done)),
         (Tone::Bad, "━".repeat(bad)),
-        (Tone::Busy, "━".repeat(busy)),
+        (Tone::Busy, "╍".repeat(busy)),
         (Tone::Dim, "─".repeat(rest)),
         (Tone::Plain, format!("  {} of {}", items.ended(), items.count)),
     ];

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use tidegate_core::ids::{Name, NodeId, RunId, TaskId};
-use tidegate_core::model::{ActionPolicy, Flow, Step as Definition};
+use tidegate_core::model::{Action, ActionPolicy, Flow, Step as Definition, Work};
 use tidegate_core::protocol::Stop;
 use tidegate_core::state::State;
 use tidegate_core::time::Moment;
@@ -15,6 +15,8 @@ pub const LINES_KEPT: usize = 5;
 #[derive(Clone, Debug)]
 pub struct View {
     pub(super) flows: BTreeMap<Name, Arc<Flow>>,
+    /// Attempts that each action allows, where a step does not say.
+    attempts: BTreeMap<Name, u32>,
     pub root: NodeId,
     pub runs: BTreeMap<NodeId, Run>,
     /// The root, if it is an action by itself.
@@ -120,7 +122,7 @@ impl Items {
     pub(super) fn count_end(&mut self, state: State, n: u32) {
         match state {
             State::Succeeded => self.succeeded += n,
-            State::Failed | State::TimedOut | State::Expired | State::Refused => self.failed += n,
+            state if state.is_failure() => self.failed += n,
             _ => self.cancelled += n,
         }
     }
@@ -145,15 +147,24 @@ impl Run {
 
 impl View {
     /// Before anything is known of the run but its number.
-    pub fn new(flows: &[Flow], root: NodeId) -> View {
+    pub fn new(flows: &[Flow], actions: &[Action], root: NodeId) -> View {
         let flows = flows.iter().map(|flow| (flow.name.clone(), Arc::new(flow.clone()))).collect();
-        View { flows, root, runs: BTreeMap::new(), job: None, outage: None }
+        let (attempts, runs) = Default::default();
+        let mut view = View { flows, attempts, root, runs, job: None, outage: None };
+        view.allow_attempts(actions);
+        view
+    }
+
+    /// As many as these actions say now.
+    pub fn allow_attempts(&mut self, actions: &[Action]) {
+        let of_action = |Action { policy, .. }: &Action| (policy.action.clone(), policy.retry.attempts);
+        self.attempts.extend(actions.iter().map(of_action));
     }
 
     pub fn of_job(policy: &ActionPolicy, root: NodeId) -> View {
         let (action, attempts) = (policy.action.clone(), policy.retry.attempts);
         let job = Job { action, attempts, step: Step::default() };
-        View { job: Some(job), ..View::new(&[], root) }
+        View { job: Some(job), ..View::new(&[], &[], root) }
     }
 
     /// The same flows or action, before anything is known of a new root.
@@ -204,7 +215,29 @@ impl View {
             return Some(job.attempts);
         }
         let (run, index) = self.place(node)?;
-        self.runs.get(&run)?.flow.steps.get(index).map(Definition::attempts)
+        Some(self.attempts_of(self.runs.get(&run)?.flow.steps.get(index)?))
+    }
+
+    /// How many attempts a step may take: as it says itself, or as its action does.
+    pub fn attempts_of(&self, step: &Definition) -> u32 {
+        match (&step.retry, &step.work) {
+            (None, Work::Action { action, .. }) => self.attempts.get(action).copied().unwrap_or(1),
+            _ => step.attempts(),
+        }
+    }
+
+    /// The flow of this name, as it was when the run began.
+    pub fn flow(&self, name: &Name) -> Option<&Flow> {
+        self.flows.get(name).map(|flow| &**flow)
+    }
+
+    /// The step of this name, if its run has begun: `outer/inner`.
+    pub fn step_named(&self, name: &str) -> Option<&Step> {
+        self.runs.values().find_map(|run| {
+            let own = name.strip_prefix(&run.path)?;
+            let index = run.flow.steps.iter().position(|step| step.name.as_str() == own)?;
+            run.steps.get(index)
+        })
     }
 
     /// `outer/inner#2`; the root is its flow's or action's name. Nothing for what is not part of this run.

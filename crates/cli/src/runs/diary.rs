@@ -1,12 +1,12 @@
 //! `tidegate runs logs` and `tidegate runs events`: what was kept of a run beside the store.
 
-use super::{find, open};
+use super::{find, open, part};
 use crate::args::{self, Output};
 use crate::diary::{Note, Reading, What};
 use crate::failure::{Exit, Failure};
 use crate::line::{Line, Tone};
 use crate::out::{print, say};
-use crate::run::{Open, no_definition};
+use crate::run::{Open, Reused, no_definition};
 use crate::time::{clock, now};
 use jiff::tz::TimeZone;
 use serde_json::{Map, Value as Json, json};
@@ -41,6 +41,9 @@ pub fn print_diary(options: &args::RunsDiary, kind: Kind) -> Result<Exit, Failur
     };
     let root = find(&mut reader, run, path)?;
     let seen = see(&mut reader, root).map_err(failed)?.ok_or_else(|| no_definition(path))?;
+    if !part.is_empty() {
+        part::check(&seen, part, path)?;
+    }
     let id = seen.id;
     let mut printer = Printer::new(kind, options.output, seen, part.to_owned());
     let mut reading = None;
@@ -200,7 +203,8 @@ impl Printer {
         event: &str,
         more: Map<String, Json>,
     ) -> Result<(), Failure> {
-        if !self.is_wanted(name) {
+        let count = more.get("count").and_then(Json::as_u64).unwrap_or(1);
+        if !self.is_wanted(name) && !is_among(&self.part, name, count) {
             return Ok(());
         }
         self.printed = true;
@@ -238,13 +242,27 @@ impl Printer {
     /// Prints what has no end yet, and says if there was nothing at all.
     fn finish(mut self, is_kept: bool) -> Result<Exit, Failure> {
         self.end_lines(now(), |_| true)?;
-        if !self.printed {
-            say(match (is_kept, self.kind) {
-                (false, _) => "nothing was kept of it",
-                (true, Kind::Logs) => "nothing was written",
-                (true, Kind::Events) => "nothing happened",
-            });
+        if self.printed {
+            return Ok(Exit::Success);
+        }
+        let reused = self.seen.view.step_named(&self.part).and_then(|step| step.reused);
+        match (reused, is_kept, self.kind) {
+            (Some(Reused { run, .. }), _, Kind::Logs) => {
+                say(format!("it was reused: see `tidegate runs logs {run}/{}`", self.part));
+            }
+            (_, false, _) => say("nothing was kept of it"),
+            (_, true, Kind::Logs) => say("nothing was written"),
+            (_, true, Kind::Events) => say("nothing happened"),
         }
         Ok(Exit::Success)
     }
+}
+
+/// Whether an item is one of so many that ended together, of which only the first is named.
+fn is_among(part: &str, first: &str, count: u64) -> bool {
+    let parse =
+        |name: &str| name.rsplit_once('#').and_then(|(of, at)| Some((of.to_owned(), at.parse().ok()?)));
+    let (Some((wanted, at)), Some((step, from))) = (parse(part), parse(first)) else { return false };
+    let from: u64 = from;
+    wanted == step && (from..from + count).contains(&at)
 }

@@ -5,10 +5,11 @@ use crate::args::{self, Output};
 use crate::failure::{Exit, Failure};
 use crate::line::{Line, Tone};
 use crate::out::{print, say};
-use crate::run::{state_of, tone};
+use crate::run::{is_left, state_of, tone};
 use crate::time::{date, now, took};
 use jiff::tz::TimeZone;
 use serde_json::{Map, Value as Json, json};
+use std::path::Path;
 use tidegate_core::ids::Name;
 use tidegate_core::protocol::NodeRow;
 use tidegate_store::{Reads, Wanted};
@@ -27,7 +28,7 @@ pub fn list(options: &args::RunsList) -> Result<Exit, Failure> {
     let more = rows.len() > options.limit as usize;
     rows.truncate(options.limit as usize);
     if options.output == Output::Json {
-        rows.iter().try_for_each(|row| print(described(row)))?;
+        rows.iter().try_for_each(|row| print(described(row, path)))?;
         return Ok(Exit::Success);
     }
     if rows.is_empty() {
@@ -45,7 +46,13 @@ pub fn list(options: &args::RunsList) -> Result<Exit, Failure> {
         let line = line.with(Tone::Strong, format!("{:<width$}", name.as_str())).with(Tone::Plain, "  ");
         let line = line.with(tone(life.state), format!("{:<9}", state_of(life.state)));
         let line = line.with(Tone::Plain, format!("  {:>7}", span.unwrap_or_default()));
-        print(line.with(Tone::Bad, life.error.as_ref().map(|why| format!("  {why}")).unwrap_or_default()))?;
+        let line =
+            line.with(Tone::Bad, life.error.as_ref().map(|why| format!("  {why}")).unwrap_or_default());
+        let left = if is_left(row, path) { "  its process has ended" } else { "" };
+        print(line.with(Tone::Waits, left))?;
+    }
+    if let Some((id, _)) = rows.iter().find(|row| is_left(row, path)).and_then(identity) {
+        say(options.store.left_help("what was left open can be finished", id));
     }
     if more {
         say(format!("there are more than these {}: see --limit, --state and --name", options.limit));
@@ -54,7 +61,7 @@ pub fn list(options: &args::RunsList) -> Result<Exit, Failure> {
 }
 
 /// One of them, for programs.
-pub(super) fn described(row: &NodeRow) -> Json {
+pub(super) fn described(row: &NodeRow, store: &Path) -> Json {
     let time = |at: tidegate_core::time::Moment| at.timestamp().to_string();
     let tags: Map<String, Json> =
         row.body.tags().iter().map(|(tag, value)| (tag.to_string(), json!(value.as_str()))).collect();
@@ -63,6 +70,7 @@ pub(super) fn described(row: &NodeRow) -> Json {
         "id": id.map(|id| id.to_string()),
         "name": name.map(Name::as_str),
         "state": row.life.state.as_str(),
+        "left_open": is_left(row, store),
         "priority": row.priority,
         "tags": tags,
         "accepted": time(row.accepted),

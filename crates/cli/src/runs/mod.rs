@@ -3,6 +3,7 @@
 mod cancel;
 mod diary;
 mod list;
+mod part;
 mod retry;
 mod show;
 
@@ -19,6 +20,7 @@ pub fn runs(options: &args::Runs, quiet: bool) -> Result<Exit, Failure> {
         RunsCommand::List(options) => list::list(options),
         RunsCommand::Show(options) => show::show(options),
         RunsCommand::Cancel(options) => in_runtime(cancel::cancel(options, quiet)),
+        RunsCommand::Resume(options) => in_runtime(retry::resume(options, quiet)),
         RunsCommand::Retry(options) => in_runtime(retry::retry(options, quiet)),
         RunsCommand::Logs(options) => diary::print_diary(options, diary::Kind::Logs),
         RunsCommand::Events(options) => diary::print_diary(options, diary::Kind::Events),

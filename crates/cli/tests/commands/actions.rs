@@ -49,15 +49,7 @@ fn an_action_that_was_left_open_is_finished_by_resume() {
 action: last
 run: [sh, -c, "exec 3>alive; echo ready; test -e finish || exec sleep 1000"]
 "#;
-    let test = Test::new().file("last.yaml", action).args(["run", "last.yaml"]).status(-1);
-    let alive = test.pipe("alive");
-    let mut run = test.start();
-    let held = alive.held();
-    run.until("| ready");
-    run.signal(Signal::KILL);
-    held.until_gone();
-    run.finish();
-    std::fs::remove_file(test.path("alive")).unwrap();
+    let test = Test::new().file("last.yaml", action).args(["run", "last.yaml"]).leave();
     let test = test.file("finish", "").args(["run", "--resume", "last.yaml"]);
     let outcome = test.run();
     assert!(outcome.stderr.contains("✓ last"), "{}", outcome.stderr);
@@ -82,15 +74,7 @@ run: [echo, {says}]
 "#
         )
     };
-    let test = Test::new().file("versions.yaml", &flow("old")).args(["run", "versions.yaml"]).status(-1);
-    let alive = test.pipe("alive");
-    let mut run = test.start();
-    let held = alive.held();
-    run.until("| ready");
-    run.signal(Signal::KILL);
-    held.until_gone();
-    run.finish();
-    std::fs::remove_file(test.path("alive")).unwrap();
+    let test = Test::new().file("versions.yaml", &flow("old")).args(["run", "versions.yaml"]).leave();
     let test = test.file("versions.yaml", &flow("new")).file("finish", "");
     let test = test.args(["run", "-o", "json", "versions.yaml"]).status(0);
     assert_eq!(test.run().stdout, "{\"said\":\"new\\n\"}\n");
@@ -114,15 +98,7 @@ timeout: {timeout}
 "#
         )
     };
-    let test = Test::new().file("lasting.yaml", &flow("1h")).args(["run", "lasting.yaml"]).status(-1);
-    let alive = test.pipe("alive");
-    let mut run = test.start();
-    let held = alive.held();
-    run.until("| ready");
-    run.signal(Signal::KILL);
-    held.until_gone();
-    run.finish();
-    std::fs::remove_file(test.path("alive")).unwrap();
+    let test = Test::new().file("lasting.yaml", &flow("1h")).args(["run", "lasting.yaml"]).leave();
     let test = test.file("lasting.yaml", &flow("20ms")).file("finish", "");
     let test = test.args(["run", "--resume", "lasting.yaml"]).status(1);
     assert!(test.run().stderr.contains("timed out"));

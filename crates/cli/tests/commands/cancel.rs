@@ -33,14 +33,7 @@ fn a_run_is_cancelled_from_outside() {
 
 #[test]
 fn what_was_left_by_a_killed_process_is_cancelled_at_once() {
-    let test = Test::new().file("lasting.yaml", LASTING).args(["run", "lasting.yaml"]).status(-1);
-    let alive = test.pipe("alive");
-    let mut run = test.start();
-    let held = alive.held();
-    run.until("| ready");
-    run.signal(Signal::KILL);
-    held.until_gone();
-    run.finish();
+    let test = Test::new().file("lasting.yaml", LASTING).args(["run", "lasting.yaml"]).leave();
     let test = test.args(["runs", "cancel", "--all"]).status(2);
     golden("runs-cancel-not-confirmed", &test.run().stderr);
     let test = test.args(["runs", "cancel", "--all", "--yes"]);

@@ -179,14 +179,7 @@ fn a_killed_follower_is_resumed_beside_the_one_that_leads() {
 
 #[test]
 fn what_a_killed_one_said_about_itself_is_harmless() {
-    let test = folder().args(["run", "lasting.yaml"]).status(-1);
-    let alive = test.pipe("alive");
-    let mut first = test.start();
-    let held = alive.held();
-    first.until("| ready");
-    first.signal(Signal::KILL);
-    held.until_gone();
-    first.finish();
+    let test = folder().args(["run", "lasting.yaml"]).leave();
     let address = test.path(".tidegate/state.db.address");
     assert_eq!(fs::metadata(&address).unwrap().permissions().mode() & 0o777, 0o600);
     let test = test.args(["run", "wants.yaml", "-q"]);

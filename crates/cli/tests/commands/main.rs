@@ -13,6 +13,7 @@ mod folder;
 mod guides;
 mod http;
 mod kills;
+mod left;
 mod outage;
 mod packs;
 mod plan;

@@ -44,7 +44,7 @@ steps:
 ---
 flow: endless
 steps:
-  again: { flow: endless }
+  again: { flow: endless, when: "{{ 1 < 2 }}" }
   all: { with_items: "{{ [1] }}", run: [ls], on_failure: continue }
 ---
 flow: everybody

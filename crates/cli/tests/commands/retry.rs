@@ -39,25 +39,17 @@ fn ran(test: &Test) -> String {
     ran.lines().collect::<Vec<_>>().join(", ")
 }
 
-/// The ids of all that was submitted, newest first.
-fn ids(test: Test) -> (Test, Vec<String>) {
-    let test = test.args(["runs", "list", "-o", "json"]);
-    let id = |line: &str| serde_json::from_str::<Json>(line).unwrap()["id"].as_str().unwrap().to_owned();
-    let ids = test.run().stdout.lines().map(id).collect();
-    (test, ids)
-}
-
 fn ready(test: Test) -> Test {
     test.file("ready", "")
 }
 
 #[test]
 fn what_failed_is_done_again_and_what_succeeded_is_not() {
-    let (test, runs) = ids(failed());
+    let (test, runs) = failed().ids();
     let test = test.args(["runs", "retry", &runs[0]]).status(1);
     test.run();
     assert_eq!(ran(&test), "load, clean");
-    let (test, runs) = ids(ready(test));
+    let (test, runs) = ready(test).ids();
     let test = test.args(["runs", "retry", &runs[0]]);
     let outcome = test.run();
     assert_eq!(outcome.stdout, "said  2 items on friday\n");
@@ -75,16 +67,20 @@ fn what_failed_is_done_again_and_what_succeeded_is_not() {
     let reused = |step: usize| shown["steps"][step]["reused"]["from"].clone();
     assert_eq!((reused(0), reused(1)), (runs[1].as_str().into(), runs[1].as_str().into()), "where it ran");
     assert_eq!((reused(2), &shown["steps"][3]["state"]), (Json::Null, &"skipped".into()));
+
+    let (test, runs) = test.ids();
+    let test = test.args(["runs", "logs", &format!("{}/list", runs[0])]);
+    assert_eq!(test.run().stderr, format!("it was reused: see `tidegate runs logs {}/list`\n", runs[2]));
 }
 
 #[test]
 fn from_the_start_everything_runs_again() {
-    let (test, runs) = ids(ready(failed()));
+    let (test, runs) = ready(failed()).ids();
     let test = test.args(["runs", "retry", "-q", "--from-start", "-o", "json", &runs[0]]);
     let outcome = test.run();
     assert_eq!((outcome.stdout.trim(), outcome.stderr.as_str()), (r#"{"said":"2 items on friday"}"#, ""));
     assert_eq!(ran(&test), "list, fetch 1, fetch 2, load, clean");
-    let (test, runs) = ids(test);
+    let (test, runs) = test.ids();
     let test = test.args(["runs", "retry", &runs[0]]).status(4);
     golden("retry-succeeded", &test.run().stderr);
     let test = test.args(["runs", "retry", "--from-start", "-q", &runs[0]]);
@@ -101,7 +97,7 @@ fn an_action_is_done_anew() {
     let action = "action: fragile\nrun: [sh, -c, \"echo it >> ran; test -e ready\"]\n";
     let test = Test::new().file("fragile.yaml", action).args(["run", "-q", "fragile.yaml"]).status(1);
     test.run();
-    let (test, runs) = ids(ready(test));
+    let (test, runs) = ready(test).ids();
     let test = test.args(["runs", "retry", &runs[0]]);
     golden("retry-action", &test.run().stderr);
     assert_eq!(ran(&test), "it, it");
@@ -112,13 +108,13 @@ fn a_retry_that_is_killed_is_finished_and_reuses_what_it_did() {
     let gated = FLOW.replace("test -e ready", "test -e ready && exec 3>alive && cat gate");
     let test = Test::new().file("nightly.yaml", &gated).args(["run", "-q", "nightly.yaml"]).status(1);
     test.run();
-    let (test, runs) = ids(ready(test));
+    let (test, runs) = ready(test).ids();
     let (alive, gate) = (test.pipe("alive"), test.pipe("gate"));
     ran(&test);
     let test = test.args(["runs", "retry", &runs[0]]).status(-1);
     let retry = test.start();
     let held = alive.held();
-    let (test, open) = ids(test);
+    let (test, open) = test.ids();
     let test = test.args(["runs", "retry", &open[0]]).status(4);
     golden("retry-under-way", &test.run().stderr);
     retry.signal(Signal::KILL);
@@ -138,7 +134,7 @@ fn a_retry_that_is_killed_is_finished_and_reuses_what_it_did() {
 
 #[test]
 fn what_was_reused_may_be_deleted_once_the_retry_has_ended() {
-    let (test, runs) = ids(ready(failed()));
+    let (test, runs) = ready(failed()).ids();
     let test = test.args(["runs", "retry", "-q", &runs[0]]);
     test.run();
     let mut store = SqliteStore::open(test.path(".tidegate/state.db")).unwrap();
@@ -147,7 +143,7 @@ fn what_was_reused_may_be_deleted_once_the_retry_has_ended() {
     drop(store);
     let test = test.args(["runs", "show"]);
     golden("retry-gone", &test.run().stdout);
-    let (test, left) = ids(test);
+    let (test, left) = test.ids();
     assert_eq!(left.len(), 1);
     let test = test.args(["runs", "retry", &runs[0]]).status(3);
     assert!(test.run().stderr.contains("there is no"));

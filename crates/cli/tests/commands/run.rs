@@ -191,14 +191,7 @@ fn a_second_interrupt_does_not_wait_for_anybody() {
 fn after_a_crash_nothing_is_left_and_the_store_goes_on() {
     let other = "flow: other\nsteps: { one: { run: [echo, fine] } }\n";
     let test = Test::new().file("lasting.yaml", LASTING).file("other.yaml", other);
-    let test = test.args(["run", "lasting.yaml"]).status(-1);
-    let alive = test.pipe("alive");
-    let mut run = test.start();
-    let held = alive.held();
-    run.until("| ready");
-    run.signal(Signal::KILL);
-    held.until_gone();
-    run.finish();
+    let test = test.args(["run", "lasting.yaml"]).leave();
     let outcome = test.args(["run", "other.yaml"]).run();
     let told = "is not finished; `tidegate run --resume` finishes the newest";
     assert!(outcome.stderr.contains(told), "{}", outcome.stderr);
@@ -221,21 +214,13 @@ outputs: { said: "{{ steps.two.output.stdout }}" }
     let flows = format!("{flow}---\nflow: with\nsteps: {{ one: {{ run: [echo] }} }}\n");
     let test = Test::new().file("single.yaml", &flows);
     let test = test.file("other.yaml", "flow: other\nsteps: { one: { run: [echo] } }\n");
-    let test = test.args(["run", "single.yaml", "-i", "name=Ada"]).status(-1);
-    let alive = test.pipe("alive");
-    let mut run = test.start();
-    let held = alive.held();
-    run.until("| ready");
-    run.signal(Signal::KILL);
-    held.until_gone();
-    run.finish();
+    let test = test.args(["run", "single.yaml", "-i", "name=Ada"]).leave();
 
     let test = test.args(["run", "single.yaml", "-q", "-i", "name=Bob"]).status(4);
     golden("refused-for-a-leftover", &test.run().stderr);
     let test = test.args(["run", "other.yaml", "--resume"]).status(3);
     golden("resume-other-flow", &test.run().stderr);
 
-    std::fs::remove_file(test.path("alive")).unwrap();
     let test = test.file("finish", "").args(["run", "--resume", "single.yaml", "-o", "json"]);
     let outcome = test.run();
     assert_eq!(outcome.stdout, "{\"said\":\"Ada\\n\"}\n");

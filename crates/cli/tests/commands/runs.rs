@@ -64,6 +64,7 @@ fn a_run_is_shown_with_its_steps() {
     assert_eq!(names, ["one", "each", "last", "last/deep"]);
     let items = &shown["steps"][1]["items"];
     assert_eq!((&items["succeeded"], &items["failed"]), (&2.into(), &1.into()));
+    assert_eq!(items["first_failed"], serde_json::json!({ "index": 1, "error": "exit code 1" }));
     assert_eq!(shown["output"]["said"], "one");
 }
 
@@ -116,21 +117,63 @@ fn what_was_written_and_what_happened_can_be_read_afterwards() {
     let test = test.args(["runs", "events"]);
     golden("runs-events", &test.run().stdout);
 
-    let test = test.args(["runs", "list", "-o", "json"]);
-    let listed: serde_json::Value = serde_json::from_str(&test.run().stdout).unwrap();
-    let id = listed["id"].as_str().unwrap().to_owned();
-    let test = test.args(["runs", "logs", &format!("{id}/each#1"), "-o", "json"]);
+    let (test, ids) = test.ids();
+    let test = test.args(["runs", "logs", &format!("{}/each#1", ids[0]), "-o", "json"]);
     let said: Vec<serde_json::Value> =
         test.run().stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let said: Vec<_> = said.iter().map(|line| (&line["task"], &line["attempt"], &line["text"])).collect();
     let (task, text) = (&"each#1".into(), &"item 2".into());
     assert_eq!(said, [(task, &1.into(), text), (task, &2.into(), text)]);
-    let test = test.args(["runs", "logs", &format!("{id}/nobody")]);
-    assert_eq!(test.run().stderr, "nothing was written\n");
 
     let test = test.args(["prune", "-q", "--older-than", "0s"]);
     test.run();
     assert_eq!(std::fs::read_dir(test.path(".tidegate/state.db.logs")).unwrap().count(), 0);
+}
+
+#[test]
+fn a_part_that_no_run_has_is_not_found() {
+    let flows = format!("{FLOWS}---\naction: alone\nrun: [echo]\n");
+    let test = Test::new().file("flows.yaml", &flows).args(["run", "-q", "flows.yaml"]);
+    test.run();
+    let test = test.args(["run", "-q", "flows.yaml", "--action", "alone"]);
+    test.run();
+    let (test, ids) = test.ids();
+    let (alone, shown) = (&ids[0], &ids[1]);
+    let wrong = ["eech", "each#3", "each#x", "one#0", "one/deep", "each/deep", "last/deap", "last/deep/er"];
+    let mut test = test;
+    let mut said = String::new();
+    for part in wrong.iter().map(|part| format!("{shown}/{part}")).chain([format!("{alone}/one")]) {
+        test = test.args(["runs", "logs", &part]).status(3);
+        said += &test.run().stderr;
+        test = test.args(["runs", "events", &part]).status(3);
+        test.run();
+    }
+    golden("runs-logs-no-such-part", &said);
+    for part in ["one", "each", "each#1", "last/deep"].map(|part| format!("{shown}/{part}")) {
+        test = test.args(["runs", "events", &part]);
+        assert!(test.run().stdout.contains("task.finished"), "{part}");
+    }
+}
+
+#[test]
+fn what_ended_together_is_found_by_each_of_its_names() {
+    let flow = r#"
+flow: stopping
+steps:
+  each:
+    with_items: [1, 2, 3, 4, 5, 6]
+    concurrency: 1
+    run: [sh, -c, "exit 3"]
+"#;
+    let test = Test::new().file("stopping.yaml", flow).args(["run", "-q", "stopping.yaml"]).status(1);
+    test.run();
+    let (test, ids) = test.ids();
+    let test = test.args(["runs", "events", &format!("{}/each#4", ids[0])]);
+    let said = test.run().stdout;
+    assert!(said.contains("each#1") && said.contains("cancelled") && said.lines().count() == 1, "{said}");
+    let test = test.args(["runs", "show"]);
+    let said = test.run().stdout;
+    assert!(said.contains("#0: exit code 3"), "{said}");
 }
 
 #[test]

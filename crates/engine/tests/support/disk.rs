@@ -5,10 +5,9 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 use tidegate_core::ids::{Name, NodeId, TaskId};
 use tidegate_core::protocol::{NodeRow, Payload};
-use tidegate_core::state::State;
 use tidegate_core::time::Span;
 use tidegate_store::{
-    Before, Commit, Contact, Ended, Entry, Found, Leader, Letter, Loaded, MemoryStore, Pruned, Reads, Sought,
+    Before, Commit, Contact, Ended, Entry, Found, InState, Leader, Letter, Loaded, MemoryStore, Pruned, Reads, Sought,
     Store, StoreError, Term, Wanted,
 };
 
@@ -109,7 +108,7 @@ impl Reads for Disk {
         self.check()?.outline(root)
     }
 
-    fn item_states(&mut self, step: NodeId) -> Result<Vec<(State, u32)>, StoreError> {
+    fn item_states(&mut self, step: NodeId) -> Result<Vec<InState>, StoreError> {
         self.check()?.item_states(step)
     }
 

@@ -8,19 +8,47 @@ use super::pools::Pools;
 use crate::diagnostics::Diagnostics;
 use crate::problem::{Problem, quoted};
 use crate::source::Span;
-use crate::yaml::{Entry, Value};
+use crate::submit::fits;
+use crate::template::is_template;
+use crate::yaml::{Entry, Node, Value, json_kind};
+use serde_json::Value as Json;
 use tidegate_core::ids::Name;
 use tidegate_core::model::{Action, ActionWork, Flow, Input};
 
 /// One `action:` or `flow:` step, as it stands in its file.
 pub(super) struct Call {
     pub file: usize,
+    /// The flow in which it stands.
+    pub caller: Name,
     pub callee: Callee,
-    span: Span,
-    /// The names of what is given, and their places.
-    given: Vec<(String, Span)>,
+    pub span: Span,
+    given: Vec<Given>,
     /// What the step takes of pools, besides what its action takes.
     demands: Vec<(Name, u32)>,
+}
+
+/// Something that is handed over.
+struct Given {
+    name: String,
+    span: Span,
+    /// Its value and place, if that is not known only when it is rendered.
+    literal: Option<(Json, Span)>,
+}
+
+impl Given {
+    fn new(entry: &Entry) -> Given {
+        let (name, span) = (entry.key.clone(), entry.key_span);
+        let literal = (!has_template(&entry.node)).then(|| (entry.node.json(), entry.node.span));
+        Given { name, span, literal }
+    }
+}
+
+fn has_template(node: &Node) -> bool {
+    match &node.value {
+        Value::Scalar { text, .. } => is_template(text),
+        Value::List(items) => items.iter().any(has_template),
+        Value::Map(entries) => entries.iter().any(|entry| has_template(&entry.node)),
+    }
 }
 
 #[derive(Clone, PartialEq, Eq)]
@@ -39,13 +67,13 @@ impl Call {
     ) -> Option<Call> {
         let given = match inputs.map(|entry| &entry.node.value) {
             None => Vec::new(),
-            Some(Value::Map(entries)) => {
-                entries.iter().map(|entry| (entry.key.clone(), entry.key_span)).collect()
-            }
+            Some(Value::Map(entries)) => entries.iter().map(Given::new).collect(),
             // Something else was already reported.
             Some(_) => return None,
         };
-        Some(Call { file: cx.file, callee, span: head.node.span, given, demands: demands.to_vec() })
+        // Its flow says its name once all of it is read.
+        let caller = Name::new("");
+        Some(Call { file: cx.file, caller, callee, span: head.node.span, given, demands: demands.to_vec() })
     }
 }
 
@@ -103,15 +131,22 @@ impl Known<'_> {
 }
 
 fn check_inputs(cx: &mut Context<'_>, call: &Call, callee: String, inputs: &[Input]) {
-    for (name, span) in &call.given {
-        if !inputs.iter().any(|input| input.name.as_str() == name) {
+    for Given { name, span, literal } in &call.given {
+        let Some(input) = inputs.iter().find(|input| input.name.as_str() == name) else {
             let meant = cx.nearest(name, inputs.iter().map(|input| input.name.as_str()));
             let problem = Problem::NotAnInput { callee: callee.clone(), input: quoted(name), meant };
             cx.report(*span, problem);
+            continue;
+        };
+        // Null stands for "not given".
+        let Some((value, span)) = literal.as_ref().filter(|(value, _)| !value.is_null()) else { continue };
+        if let Err(expected) = fits(input.kind, value) {
+            let (callee, input, found) = (callee.clone(), quoted(name), json_kind(value));
+            cx.report(*span, Problem::WrongInput { callee, input, expected, found });
         }
     }
     for input in inputs.iter().filter(|input| input.required) {
-        if !call.given.iter().any(|(name, _)| name == input.name.as_str()) {
+        if !call.given.iter().any(|given| given.name == input.name.as_str()) {
             let problem = Problem::InputMissing { callee: callee.clone(), input: input.name.to_string() };
             cx.report(call.span, problem);
         }

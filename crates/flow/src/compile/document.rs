@@ -5,14 +5,14 @@ use super::connections::Connections;
 use super::context::Context;
 use super::packs;
 use super::pools::Pools;
-use super::{Document, Elsewhere, action, flow, limits};
+use super::{Document, Elsewhere, action, flow, limits, recursion};
 use crate::diagnostics::Diagnostics;
 use crate::problem::{Problem, quoted};
 use crate::source::Span;
 use crate::yaml::{Node, Value};
 use std::collections::{BTreeMap, HashMap};
 use tidegate_core::ids::Name;
-use tidegate_core::model::{Action, ActionWork, Flow, LimitsDocument, Retry, Work};
+use tidegate_core::model::{Action, ActionWork, Flow, LimitsDocument, Work};
 
 /// First words of documents that belong to the language but do not work yet.
 const LATER: [&str; 3] = ["trigger", "rule", "schedule"];
@@ -64,12 +64,16 @@ pub(super) fn compile(
     packs::resolve(&mut flows, &actions, &mut found, diagnostics);
     let known = Known { flows: &flows, actions: &actions, pools: &declared.pools, elsewhere };
     known.check(&found, diagnostics);
+    // What is broken is left out, and without it the rest may look endless.
+    if diagnostics.is_empty() {
+        recursion::check(&flows, &found, diagnostics);
+    }
     carry_out(&mut flows, &actions);
     Document { flows, limits: limited.then_some(limits), actions, files: Vec::new() }
 }
 
 /// A step whose action is carried out by a built-in runner needs a worker that has it, not one with a function of that
-/// name. What the step does not say about its tries, its action does.
+/// name.
 fn carry_out(flows: &mut [Flow], actions: &[Action]) {
     let actions: BTreeMap<&Name, &Action> =
         actions.iter().map(|action| (&action.policy.action, action)).collect();
@@ -78,9 +82,6 @@ fn carry_out(flows: &mut [Flow], actions: &[Action]) {
         let Some(Action { policy, work, .. }) = actions.get(action) else { continue };
         if let ActionWork::Order(_) = work {
             step.needs.runner = policy.needs.runner.clone();
-        }
-        if policy.retry != Retry::ONCE {
-            step.retry.get_or_insert_with(|| policy.retry.clone());
         }
     }
 }

@@ -29,7 +29,11 @@ pub(super) fn compile(
     let input_names = inputs::names(fields.get("inputs"));
     let before = Names { inputs: &input_names, ..Names::default() };
     let concurrency = fields.get("concurrency");
+    let before_these = calls.len();
     let steps = steps(cx, &fields, &input_names, declared, calls);
+    if let Some(name) = &name {
+        calls[before_these..].iter_mut().for_each(|call| call.caller = name.clone());
+    }
     Some(Flow {
         name: name.unwrap_or_else(|| Name::new("")),
         description: description(cx, &fields),

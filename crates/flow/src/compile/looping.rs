@@ -52,6 +52,11 @@ fn list(cx: &mut Context<'_>, entry: &Entry, names: Names<'_>) -> Option<Templat
 }
 
 fn on_failure(cx: &mut Context<'_>, entry: &Entry) -> Option<OnFailure> {
+    if entry.node.text() == Some("tolerate") {
+        let help = "say how many: `{ tolerate: 5 }`";
+        cx.wrong_type(&entry.node, "on_failure", "`stop`, `continue` or an object", Some(help));
+        return None;
+    }
     if !matches!(entry.node.value, Value::Map(_)) {
         return cx.choice(entry, &ON_FAILURE_WORDS);
     }

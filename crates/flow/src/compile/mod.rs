@@ -13,6 +13,7 @@ mod looping;
 mod packs;
 mod policy;
 mod pools;
+mod recursion;
 mod step;
 mod templates;
 mod work;

@@ -129,8 +129,12 @@ pub static STEP: Place = Place {
             Shape::Expression,
             "A condition: if it is false the step is skipped. One that looks at a `state` replaces the rule that all before succeeded.",
         ),
-        Field::new("always", Shape::Flag, "Run whatever became of the steps before.")
-            .default("`false`: skipped unless all of them succeeded"),
+        Field::new(
+            "always",
+            Shape::Flag,
+            "Run whatever became of the steps before, unless the run was cancelled or is out of time.",
+        )
+        .default("`false`: skipped unless all of them succeeded"),
         Field::new(
             "with_items",
             Shape::Either(&[Shape::Expression, Shape::List(0, &Shape::Template)]),

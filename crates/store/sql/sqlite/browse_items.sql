@@ -1,2 +1,2 @@
--- How many items of a loop there are, by state.
-select state, count(*) from item where step = ?1 group by state
+-- How many items of a loop there are, by state, and the first of each.
+select state, count(*), min(idx) from item where step = ?1 group by state

@@ -1,7 +1,7 @@
 //! What people look at: what was submitted, ended or not.
 
 use super::tables::{Tables, Task};
-use crate::contract::Wanted;
+use crate::contract::{InState, Wanted};
 use std::collections::BTreeMap;
 use tidegate_core::ids::NodeId;
 use tidegate_core::protocol::NodeRow;
@@ -41,11 +41,11 @@ impl Tables {
             .collect()
     }
 
-    pub fn item_states(&self, step: NodeId) -> Vec<(State, u32)> {
-        let mut states = BTreeMap::<&str, (State, u32)>::new();
-        for item in self.items.range((step, 0)..=(step, u32::MAX)).map(|(_, item)| item) {
+    pub fn item_states(&self, step: NodeId) -> Vec<InState> {
+        let mut states = BTreeMap::<&str, InState>::new();
+        for (&(_, first), item) in self.items.range((step, 0)..=(step, u32::MAX)) {
             let state = item.life.state;
-            states.entry(state.as_str()).or_insert((state, 0)).1 += 1;
+            states.entry(state.as_str()).or_insert(InState { state, items: 0, first }).items += 1;
         }
         states.into_values().collect()
     }

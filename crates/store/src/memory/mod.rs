@@ -13,7 +13,7 @@ mod tables;
 pub use tables::{Head, Item, Tables, Task};
 
 use crate::contract::{
-    Commit, Contact, Ended, Entry, Found, KEPT_ENTRIES, Leader, Letter, Loaded, Pruned, Reads, Sought, Store,
+    Commit, Contact, Ended, Entry, Found, InState, KEPT_ENTRIES, Leader, Letter, Loaded, Pruned, Reads, Sought, Store,
     StoreError, Term, Wanted,
 };
 use crate::retention::Before;
@@ -24,7 +24,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tidegate_core::ids::{Name, NodeId, RunId, TaskId};
 use tidegate_core::protocol::{NodeRow, Payload};
-use tidegate_core::state::State;
 use tidegate_core::time::{Moment, Span};
 
 /// One handle on the shared state.
@@ -251,7 +250,7 @@ impl Reads for MemoryStore {
         Ok(self.shared().tables.outline(root))
     }
 
-    fn item_states(&mut self, step: NodeId) -> Result<Vec<(State, u32)>, StoreError> {
+    fn item_states(&mut self, step: NodeId) -> Result<Vec<InState>, StoreError> {
         Ok(self.shared().tables.item_states(step))
     }
 

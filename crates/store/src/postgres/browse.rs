@@ -5,7 +5,7 @@ use super::load::task;
 use super::overlay::Overlay;
 use super::session::{PATIENCE, Session};
 use super::{Columns, LAG_PATIENCE, sql};
-use crate::contract::{StoreError, Wanted};
+use crate::contract::{InState, StoreError, Wanted};
 use tidegate_core::ids::{Name, NodeId};
 use tidegate_core::protocol::NodeRow;
 use tidegate_core::state::State;
@@ -64,17 +64,17 @@ pub fn item_states(
     session: &mut Session,
     overlay: &Overlay,
     step: NodeId,
-) -> Result<Vec<(State, u32)>, StoreError> {
+) -> Result<Vec<InState>, StoreError> {
     // Runs are decided by how many items ended how: who asks has to ask again.
     expect_tables(overlay)?;
     session.call(PATIENCE, async |client| {
         let mut states = Vec::new();
         for row in client.query_typed(sql!("browse_items"), &[(&signed(step.0), Type::INT8)]).await? {
             if let Some(state) = State::parse(row.try_get(0)?) {
-                states.push((state, small(&row, 1)?));
+                states.push(InState { state, items: small(&row, 1)?, first: small(&row, 2)? });
             }
         }
-        states.sort_by_key(|(state, _)| state.as_str());
+        states.sort_by_key(|items| items.state.as_str());
         Ok(states)
     })
 }

@@ -31,7 +31,7 @@ pub use reader::PostgresReader;
 
 use crate::codec;
 use crate::contract::{
-    Commit, Contact, Ended, Entry, Found, Leader, Letter, Loaded, Pruned, Reads, Sought, Store, StoreError,
+    Commit, Contact, Ended, Entry, Found, InState, Leader, Letter, Loaded, Pruned, Reads, Sought, Store, StoreError,
     Term, Wanted,
 };
 use crate::retention::Before;
@@ -43,7 +43,6 @@ use std::sync::Arc;
 use std::time::Duration;
 use tidegate_core::ids::{Name, NodeId, TaskId};
 use tidegate_core::protocol::{NodeRow, Payload};
-use tidegate_core::state::State;
 use tidegate_core::time::Span;
 use tokio_postgres::types::{ToSql, Type};
 
@@ -217,7 +216,7 @@ impl Reads for PostgresStore {
         browse::outline(&mut self.session, &self.overlay, root)
     }
 
-    fn item_states(&mut self, step: NodeId) -> Result<Vec<(State, u32)>, StoreError> {
+    fn item_states(&mut self, step: NodeId) -> Result<Vec<InState>, StoreError> {
         browse::item_states(&mut self.session, &self.overlay, step)
     }
 

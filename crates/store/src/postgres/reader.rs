@@ -3,12 +3,11 @@
 use super::overlay::Overlay;
 use super::session::Session;
 use super::{browse, load, read};
-use crate::contract::{Ended, Entry, Found, Loaded, Reads, Sought, StoreError, Wanted};
+use crate::contract::{Ended, Entry, Found, InState, Loaded, Reads, Sought, StoreError, Wanted};
 use std::sync::Arc;
 use std::time::Duration;
 use tidegate_core::ids::{NodeId, TaskId};
 use tidegate_core::protocol::{NodeRow, Payload};
-use tidegate_core::state::State;
 
 #[derive(Debug)]
 pub struct PostgresReader {
@@ -59,7 +58,7 @@ impl Reads for PostgresReader {
         browse::outline(&mut self.session, &self.overlay, root)
     }
 
-    fn item_states(&mut self, step: NodeId) -> Result<Vec<(State, u32)>, StoreError> {
+    fn item_states(&mut self, step: NodeId) -> Result<Vec<InState>, StoreError> {
         browse::item_states(&mut self.session, &self.overlay, step)
     }
 

@@ -3,7 +3,7 @@
 use super::columns::{Json, LIFE, Word, content, life, name, signed, unsigned};
 use super::sql;
 use crate::codec;
-use crate::contract::{ENTRIES_BYTES, Ended, Entry, Found, LETTERS_BYTES, Letter, Loaded, Sought, Wanted};
+use crate::contract::{ENTRIES_BYTES, Ended, Entry, Found, InState, LETTERS_BYTES, Letter, Loaded, Sought, Wanted};
 use rusqlite::types::Type;
 use rusqlite::{Connection, OptionalExtension, Params, Row};
 use std::collections::BTreeMap;
@@ -137,8 +137,11 @@ pub fn outline(connection: &Connection, root: NodeId) -> rusqlite::Result<Vec<No
     all(connection, sql!("browse_outline"), [signed(root.0)], node)
 }
 
-pub fn item_states(connection: &Connection, step: NodeId) -> rusqlite::Result<Vec<(State, u32)>> {
-    let read = |row: &Row| Ok((row.get::<_, Word<State>>(0)?.0, row.get(1)?));
+pub fn item_states(connection: &Connection, step: NodeId) -> rusqlite::Result<Vec<InState>> {
+    let read = |row: &Row| {
+        let state = row.get::<_, Word<State>>(0)?.0;
+        Ok(InState { state, items: row.get(1)?, first: row.get(2)? })
+    };
     all(connection, sql!("browse_items"), [signed(step.0)], read)
 }
 

@@ -28,7 +28,7 @@ pub use reader::SqliteReader;
 pub use shared::SharedSqliteStore;
 
 use crate::contract::{
-    Commit, Contact, Ended, Entry, Found, Leader, Letter, Loaded, Pruned, Reads, Sought, Store, StoreError,
+    Commit, Contact, Ended, Entry, Found, InState, Leader, Letter, Loaded, Pruned, Reads, Sought, Store, StoreError,
     Term, Wanted,
 };
 use crate::retention::Before;
@@ -40,7 +40,6 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tidegate_core::ids::{Name, NodeId, RunId, TaskId};
 use tidegate_core::protocol::{NodeRow, Payload};
-use tidegate_core::state::State;
 use tidegate_core::time::{Moment, Span};
 
 /// The statement in `sql/sqlite/<name>.sql`.
@@ -240,7 +239,7 @@ impl Reads for SqliteStore {
         self.with(|connection| load::outline(connection, root))
     }
 
-    fn item_states(&mut self, step: NodeId) -> Result<Vec<(State, u32)>, StoreError> {
+    fn item_states(&mut self, step: NodeId) -> Result<Vec<InState>, StoreError> {
         self.with(|connection| load::item_states(connection, step))
     }
 

@@ -2,14 +2,13 @@
 
 use super::fault::said;
 use super::{Head, head, load, open};
-use crate::contract::{Ended, Entry, Found, Letter, Loaded, Reads, Sought, StoreError, Wanted};
+use crate::contract::{Ended, Entry, Found, InState, Letter, Loaded, Reads, Sought, StoreError, Wanted};
 use rusqlite::Connection;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use tidegate_core::ids::{NodeId, TaskId};
 use tidegate_core::protocol::{NodeRow, Payload};
-use tidegate_core::state::State;
 
 /// Reads as [`Store`](crate::Store) does; each answer is of one moment between two entries.
 #[derive(Debug)]
@@ -69,7 +68,7 @@ impl Reads for SqliteReader {
         load::outline(&self.connection, root).map_err(said)
     }
 
-    fn item_states(&mut self, step: NodeId) -> Result<Vec<(State, u32)>, StoreError> {
+    fn item_states(&mut self, step: NodeId) -> Result<Vec<InState>, StoreError> {
         load::item_states(&self.connection, step).map_err(said)
     }
 

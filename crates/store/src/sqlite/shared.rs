@@ -7,7 +7,7 @@
 use super::reader::SqliteReader;
 use super::{SqliteStore, address, fault, open, prune, wall_clock};
 use crate::contract::{
-    Commit, Contact, Ended, Entry, Found, Leader, Letter, Loaded, Pruned, Reads, Sought, Store, StoreError,
+    Commit, Contact, Ended, Entry, Found, InState, Leader, Letter, Loaded, Pruned, Reads, Sought, Store, StoreError,
     Term, Wanted,
 };
 use crate::retention::Before;
@@ -16,7 +16,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tidegate_core::ids::{Name, NodeId, TaskId};
 use tidegate_core::protocol::{NodeRow, Payload};
-use tidegate_core::state::State;
 use tidegate_core::time::Span;
 
 /// How long whoever has the lock may take to say where it is reached, and how soon to look again.
@@ -219,7 +218,7 @@ impl Reads for SharedSqliteStore {
         self.reads().outline(root)
     }
 
-    fn item_states(&mut self, step: NodeId) -> Result<Vec<(State, u32)>, StoreError> {
+    fn item_states(&mut self, step: NodeId) -> Result<Vec<InState>, StoreError> {
         self.reads().item_states(step)
     }
 

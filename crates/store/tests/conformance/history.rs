@@ -8,7 +8,7 @@ use tidegate_core::ids::{NodeId, TaskId};
 use tidegate_core::protocol::{Life, NodeRow, Payload, StepKind, Write};
 use tidegate_core::state::State;
 use tidegate_core::time::Moment;
-use tidegate_store::{Ended, Reads, Store, Wanted};
+use tidegate_store::{Ended, InState, Reads, Store, Wanted};
 
 fn with_payload(node: u64, payload: impl AsRef<[u8]>) -> NodeRow {
     NodeRow { node: NodeId(node), payload: Some(Payload::new(payload)), ..job() }
@@ -182,6 +182,7 @@ pub fn items_are_counted_by_their_states<B: Backend>() {
     ledger.write(open_loop());
     ledger.write([items(0, 4), ended(TaskId::item(STEP, 1), State::Failed, None)]);
     let states = ledger.store.item_states(STEP).unwrap();
-    assert_eq!(states, [(State::Failed, 1), (State::Waiting, 3)]);
+    let failed = InState { state: State::Failed, items: 1, first: 1 };
+    assert_eq!(states, [failed, InState { state: State::Waiting, items: 3, first: 0 }]);
     assert_eq!(ledger.store.item_states(JOB).unwrap(), []);
 }

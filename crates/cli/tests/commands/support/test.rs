@@ -71,6 +71,32 @@ impl Test {
         Background::start(self.command(), self.status)
     }
 
+    /// The ids of all that was submitted, newest first.
+    pub fn ids(self) -> (Test, Vec<String>) {
+        let test = self.args(["runs", "list", "-o", "json"]);
+        let id = |line: &str| -> String {
+            let run: serde_json::Value = serde_json::from_str(line).expect("it is JSON");
+            run["id"].as_str().expect("it has an id").to_owned()
+        };
+        let ids = test.run().stdout.lines().map(id).collect();
+        (test, ids)
+    }
+
+    /// Starts it, kills it once a step of it holds the pipe `alive` and says that it is ready, and waits until nothing of it
+    /// is left.
+    pub fn leave(mut self) -> Test {
+        self.status = -1;
+        let alive = self.pipe("alive");
+        let mut run = self.start();
+        let held = alive.held();
+        run.until("| ready");
+        run.signal(rustix::process::Signal::KILL);
+        held.until_gone();
+        run.finish();
+        std::fs::remove_file(self.path("alive")).expect("nobody holds it");
+        self
+    }
+
     /// Started so that [`Background::limit_files_to`] does not end it.
     pub fn start_limitable(&self) -> Background {
         Background::start(self.limitable(), self.status)
