@@ -4,6 +4,7 @@ use crate::failure::{Exit, Failure};
 use anstream::ColorChoice;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::convert::Infallible;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use tidegate_core::ids::RunId;
 use tidegate_core::model::OWN_TAGS;
@@ -16,6 +17,8 @@ pub const GUARDIAN: &str = "guardian";
 
 /// Where the state is kept unless told otherwise.
 const STORE: &str = "./.tidegate/state.db";
+/// Where a server listens unless told otherwise.
+const LISTEN: &str = "127.0.0.1:7070";
 
 /// Runs flows: a limit is never exceeded, work never stalls, every wait can be explained.
 #[derive(Parser, Debug)]
@@ -38,6 +41,12 @@ pub enum Command {
     /// Ctrl-C or SIGTERM cancels the run and waits for its end, a second one kills what runs. A run whose process was
     /// killed stays open, and --resume finishes it.
     Run(Run),
+    /// Serve the flows and actions of a directory here, for development: an engine, a worker, and HTTP on one port.
+    ///
+    /// Files are read again when they change. It needs no token and is reached from this machine only.
+    Dev(Dev),
+    /// Serve a store over HTTP: submissions, questions, limits, events. The description of all of it is at /docs.
+    Serve(Serve),
     /// Look at what was submitted, cancel it, also while it runs, and retry it.
     Runs(Runs),
     /// Say everything that is wrong with files.
@@ -93,6 +102,29 @@ pub struct Run {
     pub here: Here,
 }
 
+#[derive(Args, Debug)]
+pub struct Dev {
+    /// Where the files are: all .yaml files in it, each read as `run` would read it.
+    #[arg(default_value = ".")]
+    pub directory: PathBuf,
+    /// Where to listen.
+    #[arg(long, value_name = "ADDRESS", default_value = LISTEN)]
+    pub listen: SocketAddr,
+    #[command(flatten)]
+    pub here: Here,
+}
+
+#[derive(Args, Debug)]
+pub struct Serve {
+    /// Where to listen. Anything but this machine needs a token, in TIDEGATE_TOKEN.
+    #[arg(long, value_name = "ADDRESS", default_value = LISTEN)]
+    pub listen: SocketAddr,
+    /// Where the state is kept: a file, or postgres://USER:PASSWORD@HOST/DATABASE.
+    #[arg(long = "store", value_name = "PATH|URL", env = "DATABASE_URL", hide_env_values = true,
+          default_value = STORE, value_parser = place)]
+    pub store: Place,
+}
+
 /// For commands that carry out a run in this process.
 #[derive(Args, Debug)]
 pub struct Here {
@@ -130,6 +162,13 @@ impl StoreFile {
                 Err(Failure::new("no-file", sentence).exit(Exit::Invalid).help(help))
             }
         }
+    }
+}
+
+impl Here {
+    /// Where the state is kept.
+    pub fn place(&self) -> Place {
+        self.store.place.clone()
     }
 }
 
@@ -363,6 +402,19 @@ pub struct Prune {
 pub enum Place {
     File(Store),
     Postgres(String),
+}
+
+impl Place {
+    /// As the library takes it.
+    pub fn address(&self) -> Result<String, Failure> {
+        match self {
+            Place::Postgres(url) => Ok(url.clone()),
+            Place::File(Store { path }) => match path.to_str() {
+                Some(path) => Ok(format!("sqlite:{path}")),
+                None => Err(Failure::new("store", "the store's path is not valid UTF-8").at(path.display())),
+            },
+        }
+    }
 }
 
 fn place(text: &str) -> Result<Place, Infallible> {

@@ -1,7 +1,7 @@
 //! The command line. Data goes to stdout, everything else to stderr; exit codes are part of the interface.
 //!
 //! - [`args`]: what can be typed; [`failure`]: what can go wrong, and with which exit code
-//! - [`run`], [`runs`], [`check`], [`plan`], [`why`], [`prune`], [`backup`]: one module a command
+//! - [`run`], [`runs`], [`serve`], [`check`], [`plan`], [`why`], [`prune`], [`backup`]: one module a command
 //! - [`diary`]: what happened and what was written, kept beside the store
 //! - [`files`]: reading flows; [`line`]: styled text; [`out`]: where it goes; [`time`]: clocks and spans as people read them
 
@@ -17,6 +17,7 @@ mod plan;
 mod prune;
 mod run;
 mod runs;
+mod serve;
 mod time;
 mod why;
 
@@ -49,6 +50,8 @@ fn carry_out(arguments: Arguments) -> Result<Exit, Failure> {
     let quiet = arguments.quiet;
     match arguments.command {
         Command::Run(options) => in_runtime(run::run(options, quiet)),
+        Command::Dev(options) => in_runtime(serve::dev(&options, quiet)),
+        Command::Serve(options) => in_runtime(serve::serve(&options, quiet)),
         Command::Check(options) => check::check(&options, quiet),
         Command::Plan(options) => plan::plan(&options),
         Command::Schema => {

@@ -129,6 +129,13 @@ impl Catalog {
         self.actions.values().filter_map(newest_of).map(|action| &action.policy)
     }
 
+    /// Every action, in its newest version.
+    pub fn newest_actions(&self) -> impl Iterator<Item = (u32, &Action)> {
+        self.actions
+            .values()
+            .filter_map(|versions| versions.last_key_value().map(|(&version, action)| (version, &**action)))
+    }
+
     pub fn add_flow(&mut self, version: u32, flow: Arc<Flow>) {
         self.version = self.version.max(version);
         self.flows.entry(flow.name.clone()).or_default().insert(version, Arc::new(Plan::new(flow)));

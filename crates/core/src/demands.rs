@@ -5,6 +5,7 @@ use crate::catalog::Source;
 use crate::core::Core;
 use crate::ids::{Name, NodeId};
 use crate::model::{Origin, QuotaPolicy, RatePolicy, Requirement};
+use serde::{Deserialize, Serialize};
 
 /// A limit that something meets, and how much of it is wanted.
 #[derive(Clone, PartialEq, Debug)]
@@ -17,7 +18,7 @@ pub struct Demand {
 }
 
 /// What there is of a limit.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub enum Bound {
     Units(u64),
     Rate(RatePolicy),

@@ -29,6 +29,7 @@ pub mod model;
 mod names;
 mod nodes;
 mod open;
+pub mod overview;
 pub mod planted;
 mod progress;
 pub mod protocol;

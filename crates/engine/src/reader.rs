@@ -44,7 +44,7 @@ impl Reader {
     }
 
     /// The same for somebody who waits: after a moment it is said what the matter is.
-    pub(crate) async fn read_soon<T: Send + 'static>(
+    pub async fn read_soon<T: Send + 'static>(
         &self,
         work: impl Fn(&mut dyn Reads) -> Result<T, StoreError> + Send + Sync + 'static,
     ) -> Result<T, StoreError> {

@@ -7,15 +7,17 @@ use std::time::Duration;
 use tidegate_core::admission::{Skills, SlotCounts};
 use tidegate_core::ids::{Name, NodeId, RunId, TaskId};
 use tidegate_core::protocol::{
-    Answer, Command, Declare, Evaluation, Finish, Heartbeat, Join, Lease, NodeRow, Outcome, Payload,
-    Rendered, Retry, Submission, Submit, Write,
+    Answer, Command, Declare, DeclaredRow, Evaluation, Finish, Heartbeat, Join, Lease, NodeRow, Outcome,
+    Payload, Rendered, Retry, Submission, Submit, Write,
 };
 use tidegate_core::state::State;
 use tidegate_core::time::Moment;
 use tidegate_core::{Asked, RESIDENT};
 use tidegate_engine::{Definition, Delivery, Engine, EngineError, Evaluate, Prepared, Settings};
 use tidegate_flow::Document;
-use tidegate_store::{Before, Ended, Entry, Found, InState, Loaded, MemoryStore, Reads, Sought, StoreError, Wanted};
+use tidegate_store::{
+    Before, Ended, Entry, Found, InState, Loaded, MemoryStore, Reads, Sought, StoreError, Wanted,
+};
 
 fn worker() -> Name {
     Name::new("worker")
@@ -160,6 +162,10 @@ impl Reads for Gate {
 
     fn item_states(&mut self, step: NodeId) -> Result<Vec<InState>, StoreError> {
         self.store.item_states(step)
+    }
+
+    fn declared(&mut self) -> Result<Vec<DeclaredRow>, StoreError> {
+        self.store.declared()
     }
 
     fn last(&mut self) -> Result<u64, StoreError> {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use thiserror::Error;
 use tidegate_core::ids::{Name, NodeId, RunId, TaskId};
-use tidegate_core::protocol::{NodeRow, Payload, Snapshot, Write};
+use tidegate_core::protocol::{DeclaredRow, NodeRow, Payload, Snapshot, Write};
 use tidegate_core::state::State;
 use tidegate_core::time::{Moment, Span};
 
@@ -224,6 +224,9 @@ pub trait Reads: Send {
 
     /// The items of a loop that have a row, by their states.
     fn item_states(&mut self, step: NodeId) -> Result<Vec<InState>, StoreError>;
+
+    /// Every version of everything that was declared and is kept.
+    fn declared(&mut self) -> Result<Vec<DeclaredRow>, StoreError>;
 
     /// The sequence number of the last entry; 0 if there was none.
     fn last(&mut self) -> Result<u64, StoreError>;

@@ -8,6 +8,7 @@ pub mod memory;
 mod migrations;
 pub mod postgres;
 mod retention;
+mod rows_of;
 pub mod sqlite;
 mod words;
 
@@ -18,4 +19,5 @@ pub use contract::{
 pub use memory::MemoryStore;
 pub use postgres::{Post, PostgresHistory, PostgresReader, PostgresStore};
 pub use retention::{Before, Retention};
+pub use rows_of::rows_of;
 pub use sqlite::{BackupError, Presence, SharedSqliteStore, SqliteReader, SqliteStore};

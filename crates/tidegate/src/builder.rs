@@ -123,9 +123,10 @@ impl Builder {
             false => None,
         };
         settings.contact = listener.as_ref().map(|listener| listener.contact().clone());
+        let looks = reads.clone();
         let engine = Engine::start(settings, owner, reads, Arc::new(Evaluator::default()));
         listener.into_iter().for_each(|listener| listener.serve(engine.clone()));
-        Tidegate::start(engine, reader, place, process).await
+        Tidegate::start(engine, (reader, looks), place, process).await
     }
 }
 

@@ -26,7 +26,7 @@ use tidegate_core::protocol::{Answer, Command};
 use tidegate_engine::events::{Entries, Position, Subscription};
 use tidegate_engine::{Definition, Engine, EngineError, Reader};
 use tidegate_flow::{Document, Elsewhere, parse_with};
-use tidegate_store::{KEEP_AT_LEAST, Retention};
+use tidegate_store::{KEEP_AT_LEAST, Reads, Retention, StoreError};
 use tidegate_worker::{Ctx, Functions};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
@@ -60,6 +60,8 @@ pub struct Tidegate {
 struct Shared {
     engine: Engine,
     reader: Reader,
+    /// For those who ask once, and do not wait for anything to happen.
+    looks: Reader,
     place: Place,
     registry: Registry,
     /// Of this process, among those that share the store.
@@ -97,12 +99,13 @@ impl Tidegate {
 
     pub(crate) async fn start(
         engine: Engine,
-        reader: Reader,
+        (reader, looks): (Reader, Reader),
         place: Place,
         name: Name,
     ) -> Result<Tidegate, Error> {
         let (registry, workers) = (Registry::new(), AtomicU32::new(0));
-        let shared = Shared { engine, reader, place, registry, name, workers, runtime: Handle::current() };
+        let shared =
+            Shared { engine, reader, looks, place, registry, name, workers, runtime: Handle::current() };
         let tide = Tidegate { shared: Arc::new(shared) };
         // A store that cannot be used now is not given up: whatever is asked of it says so, until it can.
         match tide.ask(Command::Wake).await {
@@ -147,6 +150,11 @@ impl Tidegate {
     /// Defines what was read from files.
     pub fn define(&self, document: Document) {
         self.shared.registry.change(|definitions| definitions.add(document));
+    }
+
+    /// Tells the engine what was defined, so that others can ask for it. Whoever submits or starts to work does so by that.
+    pub async fn declare(&self) -> Result<(), Error> {
+        self.shared.registry.declare(self.engine()).await
     }
 
     /// Something to be done: one execution of an action, or a run of a flow, by name. It is durable once the result was
@@ -254,16 +262,21 @@ impl Tidegate {
         }
     }
 
-    pub(crate) async fn declare(&self) -> Result<(), Error> {
-        self.shared.registry.declare(self.engine()).await
-    }
-
     /// What a name stands for: what this program says, or what was declared before.
     pub(crate) async fn definition(&self, name: &Name) -> Result<Definition, Error> {
         if let Some(definition) = self.shared.registry.definition(name) {
             return Ok(definition);
         }
         self.insist(|engine| engine.definition(name.clone())).await
+    }
+
+    /// Reads from the store: what has ended, and what is open as far as the store knows by now.
+    #[doc(hidden)]
+    pub async fn read<T: Send + 'static>(
+        &self,
+        work: impl Fn(&mut dyn Reads) -> Result<T, StoreError> + Send + Sync + 'static,
+    ) -> Result<T, Error> {
+        Ok(self.shared.looks.read_soon(work).await?)
     }
 
     /// What becomes durable from now on, whoever leads, as the store keeps it. [`Tidegate::events`] tells the same in words

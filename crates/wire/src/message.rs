@@ -5,15 +5,19 @@ use std::sync::Arc;
 use std::time::Duration;
 use thiserror::Error;
 use tidegate_core::Lost;
+use tidegate_core::admission::LimitKey;
 use tidegate_core::explain::Explanation;
 use tidegate_core::ids::{Name, NodeId, RunId, TaskId};
 use tidegate_core::model::{Action, Flow};
+use tidegate_core::overview::{
+    DefinitionView, Kind, LimitDetail, LimitView, LimitsWanted, Queue, QueueWanted, WorkerView,
+};
 use tidegate_core::protocol::{Answer, Attempt, Command, Finish, Lease, Payload};
 use tidegate_core::state::State;
 use tidegate_core::time::Moment;
 
 /// Servers of different versions do not forward to each other: whoever cannot lead waits until all are alike.
-pub const VERSION: u32 = 7;
+pub const VERSION: u32 = 8;
 
 /// From the server that forwards to the one that leads.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -91,6 +95,14 @@ pub enum Query {
     Result(RunId),
     /// What time it is.
     Now,
+    /// What waits.
+    Queue(QueueWanted),
+    Limits(LimitsWanted),
+    /// One of them, with who has it and who waits for it.
+    Limit(LimitKey),
+    Workers,
+    /// What was declared.
+    Definitions(Kind),
 }
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -101,6 +113,11 @@ pub enum Reply {
     /// Nothing: it was never accepted, or is no longer kept.
     Result(Option<Result>),
     Now(Moment),
+    Queue(Box<Queue>),
+    Limits(Vec<LimitView>),
+    Limit(Option<Box<LimitDetail>>),
+    Workers(Vec<WorkerView>),
+    Definitions(Vec<DefinitionView>),
 }
 
 /// What a name stands for.

@@ -5,7 +5,7 @@ use super::time::Time;
 use crate::line::{Line, Tone};
 use tidegate_core::admission::LimitKey;
 use tidegate_core::explain::describe;
-use tidegate_core::model::{OnFailure, QuotaWindow, Requirement};
+use tidegate_core::model::{OnFailure, Requirement};
 use tidegate_core::time::Span;
 use tidegate_core::{Bound, Demand};
 
@@ -105,7 +105,7 @@ fn limit(demand: &Demand, indent: usize) -> Option<Line> {
             let burst = if rate.burst > 1 { format!(", {} at once", rate.burst) } else { String::new() };
             format!("{} per {}{keyed}{burst}", rate.limit, rate.per)
         }
-        Bound::Quota(quota) => format!("{} per {}{keyed}", quota.limit, window(quota.window)),
+        Bound::Quota(quota) => format!("{} per {}{keyed}", quota.limit, quota.window.as_str()),
         Bound::Workers(needs) => workers(needs)?,
     };
     let line = Line::new().with(Tone::Plain, format!("{:indent$}{}", "", name(&demand.limit)));
@@ -137,16 +137,6 @@ pub fn is_keyed(limit: &LimitKey) -> bool {
             | LimitKey::Rate { key: Some(_), .. }
             | LimitKey::Quota { key: Some(_), .. }
     )
-}
-
-pub fn window(window: QuotaWindow) -> &'static str {
-    match window {
-        QuotaWindow::Minute => "minute",
-        QuotaWindow::Hour => "hour",
-        QuotaWindow::Day => "day",
-        QuotaWindow::Week => "week",
-        QuotaWindow::Month => "month",
-    }
 }
 
 fn workers(needs: &Requirement) -> Option<String> {

@@ -1,6 +1,6 @@
 //! A plan for programs: everything that the text says, and what it leaves out for lack of room.
 
-use super::draw::{is_keyed, name, window};
+use super::draw::{is_keyed, name};
 use super::sketch::{Inside, Sketch, StepSketch, place};
 use super::time::Time;
 use serde_json::{Map, Value as Json, json};
@@ -46,7 +46,7 @@ fn limit(demand: &Demand) -> Json {
             json!({ "limit": rate.limit, "per_ms": rate.per.0 / 1_000, "burst": rate.burst })
         }
         Bound::Quota(quota) => {
-            json!({ "limit": quota.limit, "per": window(quota.window), "zone": quota.zone })
+            json!({ "limit": quota.limit, "per": quota.window.as_str(), "zone": quota.zone })
         }
         Bound::Workers(needs) => json!({ "queue": needs.queue, "labels": needs.labels }),
     };

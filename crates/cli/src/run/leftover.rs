@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use tidegate_core::ids::{Name, NodeId, RunId};
 use tidegate_core::model::{Action, Flow, queue_of};
-use tidegate_core::protocol::{ActionRow, Body, DeclaredRow, NodeRow, RunBody, Snapshot, StepKind};
-use tidegate_store::{Reads, SqliteStore, StoreError};
+use tidegate_core::protocol::{ActionRow, Body, DeclaredRow, NodeRow, RunBody, Snapshot};
+use tidegate_store::{Reads, SqliteStore};
 
 /// What is open: something that was left, or that was just submitted.
 pub struct Open {
@@ -74,6 +74,11 @@ impl Open {
         Some(open)
     }
 
+    /// What was declared since it was found holds for the rest of it.
+    pub fn learn(&mut self, declared: &[DeclaredRow]) {
+        self.view.allow_attempts(&newest_actions(declared));
+    }
+
     /// The same under another id, of which nothing is known yet.
     pub fn again(self, id: RunId, node: NodeId) -> Open {
         Open { id, view: self.view.again(node), ..self }
@@ -126,27 +131,6 @@ fn newest_actions(declared: &[DeclaredRow]) -> Vec<Action> {
         }
     }
     newest.into_values().map(|(_, action)| action.clone()).collect()
-}
-
-/// A root with its steps and those of flows inside them, but without what is inside items: there may be as much of that
-/// as there are items.
-pub fn rows_of(reader: &mut dyn Reads, root: NodeId) -> Result<Vec<NodeRow>, StoreError> {
-    let mut rows = reader.outline(root)?;
-    let mut seen = 0;
-    while let Some(row) = rows.get(seen) {
-        seen += 1;
-        let node = row.node;
-        let has_inside = match &row.body {
-            Body::Step(body) => matches!(body.kind, StepKind::SubFlow),
-            Body::Run(_) => node != root,
-            Body::Job(_) | Body::ItemRun(_) => false,
-        };
-        if has_inside {
-            let below = reader.outline(node)?.into_iter().filter(|below| below.node != node);
-            rows.extend(below);
-        }
-    }
-    Ok(rows)
 }
 
 /// What was submitted and has not ended, oldest first.

@@ -28,10 +28,15 @@ pub struct Local {
 
 /// An engine over a file in which others may be at work.
 pub fn share(path: &Path) -> Result<Builder, Failure> {
-    let text = path
-        .to_str()
-        .ok_or_else(|| Failure::new("store", "the store's path is not valid UTF-8").at(path.display()))?;
-    Ok(Tidegate::builder(&format!("sqlite:{text}")).share_file())
+    let place = args::Place::File(args::Store { path: path.to_owned() });
+    Ok(Tidegate::builder(&place.address()?).share_file())
+}
+
+/// This very program, as the guardian of processes.
+pub fn guardian() -> Result<GuardianCommand, Failure> {
+    let program = std::env::current_exe()
+        .map_err(|error| Failure::new("binary", format!("this very program cannot be found: {error}")))?;
+    Ok(GuardianCommand { program, args: vec![args::GUARDIAN.to_owned()] })
 }
 
 /// Whoever leads may be stopped, or of another version: it is waited for, and that is said.
@@ -58,9 +63,7 @@ impl Local {
         session: Session,
         (backlog, recorder): (Arc<Backlog>, Recorder),
     ) -> Result<Local, Failure> {
-        let program = std::env::current_exe()
-            .map_err(|error| Failure::new("binary", format!("this very program cannot be found: {error}")))?;
-        let guardian = GuardianCommand { program, args: vec![args::GUARDIAN.to_owned()] };
+        let guardian = guardian()?;
         let failed = |error| Failure::engine(&error, path);
         let tide = share(path)?.name(session.name.clone()).open().await.map_err(failed)?;
         document.into_iter().for_each(|document| tide.define(document));

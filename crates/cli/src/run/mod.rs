@@ -29,11 +29,11 @@ use crate::failure::{Exit, Failure};
 use crate::out::{print, say};
 use backlog::Backlog;
 pub use event::{state_of, tone};
-use interrupts::Interrupts;
+pub use interrupts::Interrupts;
 use leftover::Wanted;
-pub use leftover::{Open, is_left, no_definition, rows_of};
+pub use leftover::{Open, is_left, no_definition};
 use local::Local;
-pub use local::share;
+pub use local::{guardian, make_directory, share};
 use prepare::{Chosen, Prepared};
 use serde_json::{Map, Value as Json};
 use session::Session;
@@ -46,7 +46,7 @@ use tidegate::{Document, Error};
 use tidegate_core::ids::{RunId, TaskId};
 use tidegate_core::protocol::{NodeRow, Payload, Refusal};
 use tidegate_core::state::State;
-use tidegate_store::Reads;
+use tidegate_store::{Reads, rows_of};
 pub use tree::{Frame, draw};
 pub use view::Reused;
 use view::View;
@@ -94,7 +94,7 @@ async fn carry_out(
 ) -> Result<Exit, Failure> {
     let mut interrupts = Interrupts::listen()?;
     let backlog = Arc::new(Backlog::default());
-    local::make_directory(&store.path)?;
+    make_directory(&store.path)?;
     let session = match &target {
         Target::New(_) | Target::Past(_) => Session::begin(&store.path)?,
         Target::Left(left) => Session::resume(&store.path, left.id, left.queue.as_ref())?,
@@ -196,6 +196,7 @@ async fn begin(target: Target, local: &mut Local, store: &args::Store, quiet: bo
             let rows = rows_of(&mut local.reader, left.view.root);
             left.view.take_in(&rows.map_err(|error| Failure::store(&error, path))?);
             left.view.reload(&snapshot);
+            left.learn(&snapshot.declared);
             return Ok(*left);
         }
         Target::Past(past) => {

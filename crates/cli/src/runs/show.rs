@@ -5,7 +5,7 @@ use super::{find, open};
 use crate::args::{self, Output};
 use crate::failure::{Exit, Failure};
 use crate::out::{print, say};
-use crate::run::{Frame, Open, draw, is_left, no_definition, rows_of};
+use crate::run::{Frame, Open, draw, is_left, no_definition};
 use crate::time::{date, now};
 use jiff::tz::TimeZone;
 use serde_json::{Value as Json, json};
@@ -14,7 +14,7 @@ use tidegate_core::ids::{NodeId, TaskId};
 use tidegate_core::model::{OWN_TAGS, RETRY_TAG};
 use tidegate_core::protocol::{Body, NodeRow, Payload, StepKind};
 use tidegate_core::state::State;
-use tidegate_store::{Reads, Sought, SqliteReader, StoreError};
+use tidegate_store::{Reads, Sought, SqliteReader, StoreError, rows_of};
 
 pub fn show(options: &args::RunsShow) -> Result<Exit, Failure> {
     let (mut reader, path) = open(&options.store)?;

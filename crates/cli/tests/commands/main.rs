@@ -21,6 +21,7 @@ mod retry;
 mod run;
 mod runs;
 mod schema;
+mod serve;
 mod support;
 mod terminal;
 mod upkeep;

@@ -89,7 +89,7 @@ impl Core {
         Some(run.plan.flow.window_origin(self.step_model(step)?))
     }
 
-    fn declared_capacity(&self, key: &LimitKey) -> Option<u64> {
+    pub(crate) fn declared_capacity(&self, key: &LimitKey) -> Option<u64> {
         match key {
             LimitKey::Pool(pool) => self.catalog.pool(pool).map(|pool| u64::from(pool.slots)),
             LimitKey::Runs => self.catalog.limits.runs.map(u64::from),
@@ -101,7 +101,7 @@ impl Core {
     }
 
     /// Who holds units of a limit, longest first.
-    fn holders(&self, limit: LimitId, now: Moment) -> Vec<Holder> {
+    pub(crate) fn holders(&self, limit: LimitId, now: Moment) -> Vec<Holder> {
         let attempts = self.workers.iter().flat_map(|(_, worker)| worker.attempts.keys());
         let attempts = attempts.filter_map(|&task| self.holder(task, limit, now));
         let begun = self.begun.iter().filter_map(|&node| Some((node, self.run(node)?)));

@@ -52,6 +52,16 @@ pub enum QuotaWindow {
 }
 
 impl QuotaWindow {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            QuotaWindow::Minute => "minute",
+            QuotaWindow::Hour => "hour",
+            QuotaWindow::Day => "day",
+            QuotaWindow::Week => "week",
+            QuotaWindow::Month => "month",
+        }
+    }
+
     /// How long it lasts, near enough for an estimate.
     pub fn roughly(self) -> Span {
         match self {

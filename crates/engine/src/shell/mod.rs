@@ -10,6 +10,7 @@ mod forward;
 mod gathering;
 mod letters;
 mod one_form;
+mod overview;
 mod patience;
 mod request;
 mod results;

@@ -76,6 +76,11 @@ impl Shell {
             }
             Query::Definition(name) => Reply::Definition(definition(core, &name)),
             Query::Now => Reply::Now(now),
+            Query::Queue(wanted) => Reply::Queue(Box::new(core.queue(&wanted, now))),
+            Query::Limits(wanted) => Reply::Limits(core.limits_view(&wanted, now)),
+            Query::Limit(key) => Reply::Limit(core.limit_detail(&key, now).map(Box::new)),
+            Query::Workers => Reply::Workers(core.workers_view(now)),
+            Query::Definitions(kind) => Reply::Definitions(core.definitions_view(kind)),
             Query::FindId(id) => match core.node_of(id) {
                 Some(node) => Reply::Found(Some((node, id))),
                 None => return self.find_stored(Sought::Id(id), reply),

@@ -4,11 +4,11 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 use tidegate_core::ids::{Name, NodeId, TaskId};
-use tidegate_core::protocol::{NodeRow, Payload};
+use tidegate_core::protocol::{DeclaredRow, NodeRow, Payload};
 use tidegate_core::time::Span;
 use tidegate_store::{
-    Before, Commit, Contact, Ended, Entry, Found, InState, Leader, Letter, Loaded, MemoryStore, Pruned, Reads, Sought,
-    Store, StoreError, Term, Wanted,
+    Before, Commit, Contact, Ended, Entry, Found, InState, Leader, Letter, Loaded, MemoryStore, Pruned,
+    Reads, Sought, Store, StoreError, Term, Wanted,
 };
 
 /// A disk that can be full. As with SQLite, a handle that met this works again only once it was opened anew.
@@ -110,6 +110,10 @@ impl Reads for Disk {
 
     fn item_states(&mut self, step: NodeId) -> Result<Vec<InState>, StoreError> {
         self.check()?.item_states(step)
+    }
+
+    fn declared(&mut self) -> Result<Vec<DeclaredRow>, StoreError> {
+        self.check()?.declared()
     }
 
     fn last(&mut self) -> Result<u64, StoreError> {

@@ -5,7 +5,6 @@ use crate::contract::{InState, Wanted};
 use std::collections::BTreeMap;
 use tidegate_core::ids::NodeId;
 use tidegate_core::protocol::NodeRow;
-use tidegate_core::state::State;
 
 impl Tables {
     pub fn submitted(&self, wanted: &Wanted, most: u32) -> Vec<NodeRow> {

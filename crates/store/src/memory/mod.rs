@@ -13,8 +13,8 @@ mod tables;
 pub use tables::{Head, Item, Tables, Task};
 
 use crate::contract::{
-    Commit, Contact, Ended, Entry, Found, InState, KEPT_ENTRIES, Leader, Letter, Loaded, Pruned, Reads, Sought, Store,
-    StoreError, Term, Wanted,
+    Commit, Contact, Ended, Entry, Found, InState, KEPT_ENTRIES, Leader, Letter, Loaded, Pruned, Reads,
+    Sought, Store, StoreError, Term, Wanted,
 };
 use crate::retention::Before;
 use mailbox::Mailbox;
@@ -23,7 +23,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tidegate_core::ids::{Name, NodeId, RunId, TaskId};
-use tidegate_core::protocol::{NodeRow, Payload};
+use tidegate_core::protocol::{DeclaredRow, NodeRow, Payload};
 use tidegate_core::time::{Moment, Span};
 
 /// One handle on the shared state.
@@ -252,6 +252,10 @@ impl Reads for MemoryStore {
 
     fn item_states(&mut self, step: NodeId) -> Result<Vec<InState>, StoreError> {
         Ok(self.shared().tables.item_states(step))
+    }
+
+    fn declared(&mut self) -> Result<Vec<DeclaredRow>, StoreError> {
+        Ok(self.shared().tables.declared.clone())
     }
 
     fn last(&mut self) -> Result<u64, StoreError> {

@@ -7,7 +7,7 @@ use super::session::{PATIENCE, Session};
 use super::{Columns, LAG_PATIENCE, sql};
 use crate::contract::{InState, StoreError, Wanted};
 use tidegate_core::ids::{Name, NodeId};
-use tidegate_core::protocol::NodeRow;
+use tidegate_core::protocol::{DeclaredRow, NodeRow};
 use tidegate_core::state::State;
 use tokio_postgres::types::Type;
 
@@ -58,6 +58,14 @@ fn expect_tables(overlay: &Overlay) -> Result<(), StoreError> {
         true => Ok(()),
         false => Err(StoreError::Unknown("its tables are behind what was committed".to_owned())),
     }
+}
+
+pub fn declared(session: &mut Session, overlay: &Overlay) -> Result<Vec<DeclaredRow>, StoreError> {
+    overlay.wait_for_tables(LAG_PATIENCE);
+    let sql = sql!("load_declared");
+    session.call(PATIENCE, async |client| {
+        client.query_typed(sql, &[]).await?.iter().map(super::load::declared).collect()
+    })
 }
 
 pub fn item_states(

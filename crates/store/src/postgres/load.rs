@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 use tidegate_core::admission::{LimitKey, SlotCounts};
 use tidegate_core::ids::NodeId;
-use tidegate_core::protocol::{ItemRow, LimitRow, NodeRow, Pace, Snapshot, WorkerRow};
+use tidegate_core::protocol::{DeclaredRow, ItemRow, LimitRow, NodeRow, Pace, Snapshot, WorkerRow};
 use tidegate_core::state::State;
 use tidegate_core::{LoopTally, RESIDENT};
 use tokio::time::timeout;
@@ -89,11 +89,15 @@ async fn read(client: &Client, empty: Loaded) -> Result<Loaded, Fault> {
         loops: loops(client).await?,
         limits,
         paces,
-        declared: all(client, sql!("load_declared"), &[], |row| json(row.try_get(0)?)).await?,
+        declared: all(client, sql!("load_declared"), &[], declared).await?,
         workers,
         ..empty.snapshot
     };
     Ok(Loaded { snapshot, ..empty })
+}
+
+pub fn declared(row: &Row) -> Result<DeclaredRow, Fault> {
+    json(row.try_get(0)?)
 }
 
 /// Rows are read as they come: a million of them are not held twice.

@@ -31,8 +31,8 @@ pub use reader::PostgresReader;
 
 use crate::codec;
 use crate::contract::{
-    Commit, Contact, Ended, Entry, Found, InState, Leader, Letter, Loaded, Pruned, Reads, Sought, Store, StoreError,
-    Term, Wanted,
+    Commit, Contact, Ended, Entry, Found, InState, Leader, Letter, Loaded, Pruned, Reads, Sought, Store,
+    StoreError, Term, Wanted,
 };
 use crate::retention::Before;
 use columns::{Uuid, signed};
@@ -42,7 +42,7 @@ use session::{PATIENCE, Session};
 use std::sync::Arc;
 use std::time::Duration;
 use tidegate_core::ids::{Name, NodeId, TaskId};
-use tidegate_core::protocol::{NodeRow, Payload};
+use tidegate_core::protocol::{DeclaredRow, NodeRow, Payload};
 use tidegate_core::time::Span;
 use tokio_postgres::types::{ToSql, Type};
 
@@ -218,6 +218,10 @@ impl Reads for PostgresStore {
 
     fn item_states(&mut self, step: NodeId) -> Result<Vec<InState>, StoreError> {
         browse::item_states(&mut self.session, &self.overlay, step)
+    }
+
+    fn declared(&mut self) -> Result<Vec<DeclaredRow>, StoreError> {
+        browse::declared(&mut self.session, &self.overlay)
     }
 
     fn last(&mut self) -> Result<u64, StoreError> {

@@ -7,7 +7,7 @@ use crate::contract::{Ended, Entry, Found, InState, Loaded, Reads, Sought, Store
 use std::sync::Arc;
 use std::time::Duration;
 use tidegate_core::ids::{NodeId, TaskId};
-use tidegate_core::protocol::{NodeRow, Payload};
+use tidegate_core::protocol::{DeclaredRow, NodeRow, Payload};
 
 #[derive(Debug)]
 pub struct PostgresReader {
@@ -60,6 +60,10 @@ impl Reads for PostgresReader {
 
     fn item_states(&mut self, step: NodeId) -> Result<Vec<InState>, StoreError> {
         browse::item_states(&mut self.session, &self.overlay, step)
+    }
+
+    fn declared(&mut self) -> Result<Vec<DeclaredRow>, StoreError> {
+        browse::declared(&mut self.session, &self.overlay)
     }
 
     fn last(&mut self) -> Result<u64, StoreError> {

@@ -3,14 +3,16 @@
 use super::columns::{Json, LIFE, Word, content, life, name, signed, unsigned};
 use super::sql;
 use crate::codec;
-use crate::contract::{ENTRIES_BYTES, Ended, Entry, Found, InState, LETTERS_BYTES, Letter, Loaded, Sought, Wanted};
+use crate::contract::{
+    ENTRIES_BYTES, Ended, Entry, Found, InState, LETTERS_BYTES, Letter, Loaded, Sought, Wanted,
+};
 use rusqlite::types::Type;
 use rusqlite::{Connection, OptionalExtension, Params, Row};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tidegate_core::admission::{LimitKey, SlotCounts};
 use tidegate_core::ids::{Name, NodeId, RunId, TaskId};
-use tidegate_core::protocol::{ItemRow, LimitRow, NodeRow, Pace, Payload, Snapshot, WorkerRow};
+use tidegate_core::protocol::{DeclaredRow, ItemRow, LimitRow, NodeRow, Pace, Payload, Snapshot, WorkerRow};
 use tidegate_core::state::State;
 use tidegate_core::time::Moment;
 use tidegate_core::{LoopTally, RESIDENT};
@@ -32,7 +34,7 @@ pub fn load(connection: &mut Connection, helper: Option<Connection>) -> rusqlite
         loops: loops(&connection)?,
         limits: limits(&connection)?,
         paces: paces(&connection)?,
-        declared: all(&connection, sql!("load_declared"), [], |row| Ok(row.get::<_, Json<_>>(0)?.0))?,
+        declared: declared(&connection)?,
         workers: all(&connection, sql!("load_workers"), [], worker)?,
         next,
         now,
@@ -143,6 +145,10 @@ pub fn item_states(connection: &Connection, step: NodeId) -> rusqlite::Result<Ve
         Ok(InState { state, items: row.get(1)?, first: row.get(2)? })
     };
     all(connection, sql!("browse_items"), [signed(step.0)], read)
+}
+
+pub fn declared(connection: &Connection) -> rusqlite::Result<Vec<DeclaredRow>> {
+    all(connection, sql!("load_declared"), [], |row| Ok(row.get::<_, Json<_>>(0)?.0))
 }
 
 pub fn sequence(connection: &Connection) -> rusqlite::Result<u64> {

@@ -28,8 +28,8 @@ pub use reader::SqliteReader;
 pub use shared::SharedSqliteStore;
 
 use crate::contract::{
-    Commit, Contact, Ended, Entry, Found, InState, Leader, Letter, Loaded, Pruned, Reads, Sought, Store, StoreError,
-    Term, Wanted,
+    Commit, Contact, Ended, Entry, Found, InState, Leader, Letter, Loaded, Pruned, Reads, Sought, Store,
+    StoreError, Term, Wanted,
 };
 use crate::retention::Before;
 use columns::{signed, unsigned};
@@ -39,7 +39,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tidegate_core::ids::{Name, NodeId, RunId, TaskId};
-use tidegate_core::protocol::{NodeRow, Payload};
+use tidegate_core::protocol::{DeclaredRow, NodeRow, Payload};
 use tidegate_core::time::{Moment, Span};
 
 /// The statement in `sql/sqlite/<name>.sql`.
@@ -241,6 +241,10 @@ impl Reads for SqliteStore {
 
     fn item_states(&mut self, step: NodeId) -> Result<Vec<InState>, StoreError> {
         self.with(|connection| load::item_states(connection, step))
+    }
+
+    fn declared(&mut self) -> Result<Vec<DeclaredRow>, StoreError> {
+        self.with(|connection| load::declared(connection))
     }
 
     fn last(&mut self) -> Result<u64, StoreError> {

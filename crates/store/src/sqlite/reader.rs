@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use tidegate_core::ids::{NodeId, TaskId};
-use tidegate_core::protocol::{NodeRow, Payload};
+use tidegate_core::protocol::{DeclaredRow, NodeRow, Payload};
 
 /// Reads as [`Store`](crate::Store) does; each answer is of one moment between two entries.
 #[derive(Debug)]
@@ -70,6 +70,10 @@ impl Reads for SqliteReader {
 
     fn item_states(&mut self, step: NodeId) -> Result<Vec<InState>, StoreError> {
         load::item_states(&self.connection, step).map_err(said)
+    }
+
+    fn declared(&mut self) -> Result<Vec<DeclaredRow>, StoreError> {
+        load::declared(&self.connection).map_err(said)
     }
 
     fn last(&mut self) -> Result<u64, StoreError> {

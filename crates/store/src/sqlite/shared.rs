@@ -7,15 +7,15 @@
 use super::reader::SqliteReader;
 use super::{SqliteStore, address, fault, open, prune, wall_clock};
 use crate::contract::{
-    Commit, Contact, Ended, Entry, Found, InState, Leader, Letter, Loaded, Pruned, Reads, Sought, Store, StoreError,
-    Term, Wanted,
+    Commit, Contact, Ended, Entry, Found, InState, Leader, Letter, Loaded, Pruned, Reads, Sought, Store,
+    StoreError, Term, Wanted,
 };
 use crate::retention::Before;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tidegate_core::ids::{Name, NodeId, TaskId};
-use tidegate_core::protocol::{NodeRow, Payload};
+use tidegate_core::protocol::{DeclaredRow, NodeRow, Payload};
 use tidegate_core::time::Span;
 
 /// How long whoever has the lock may take to say where it is reached, and how soon to look again.
@@ -220,6 +220,10 @@ impl Reads for SharedSqliteStore {
 
     fn item_states(&mut self, step: NodeId) -> Result<Vec<InState>, StoreError> {
         self.reads().item_states(step)
+    }
+
+    fn declared(&mut self) -> Result<Vec<DeclaredRow>, StoreError> {
+        self.reads().declared()
     }
 
     fn last(&mut self) -> Result<u64, StoreError> {

@@ -124,7 +124,11 @@ impl Test {
 
     fn of(&self, mut command: Command) -> Command {
         command.args(&self.args).current_dir(self.directory.path());
-        command.env_remove("NO_COLOR").env_remove("CLICOLOR_FORCE");
+        command
+            .env_remove("NO_COLOR")
+            .env_remove("CLICOLOR_FORCE")
+            .env_remove("TIDEGATE_TOKEN")
+            .env_remove("DATABASE_URL");
         command
     }
 

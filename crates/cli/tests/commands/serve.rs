@@ -1,0 +1,101 @@
+//! `tidegate serve` and `tidegate dev`, asked over HTTP.
+
+use crate::support::{Test, golden};
+use rustix::process::Signal;
+use serde_json::{Value as Json, json};
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+const GREET: &str = r#"
+flow: greet
+inputs: { name: { type: string, default: world } }
+steps: { hello: { run: [echo, "hello {{ inputs.name }}"] } }
+outputs: { said: "{{ steps.hello.output.stdout | trim }}" }
+"#;
+
+/// A server, as its first line says where it is.
+struct Address(String);
+
+impl Address {
+    fn heard(line: &str) -> Address {
+        let (_, rest) = line.split_once("http://").expect("it says where it listens");
+        Address(rest.split(',').next().expect("there is an address").to_owned())
+    }
+
+    /// The status, and the body as JSON.
+    fn ask(&self, method: &str, path: &str, body: Option<Json>) -> (u16, Json) {
+        let mut stream = TcpStream::connect(&self.0).expect("it listens");
+        let body = body.map(|body| body.to_string()).unwrap_or_default();
+        let head = format!("{method} {path} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\n", self.0);
+        let kind = format!("content-type: application/json\r\ncontent-length: {}\r\n\r\n", body.len());
+        stream.write_all((head + &kind + &body).as_bytes()).expect("it reads");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("it answers with text");
+        let (head, body) = answer.split_once("\r\n\r\n").expect("there is a head");
+        let status =
+            head.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("there is a status");
+        (status, serde_json::from_str(body).unwrap_or_default())
+    }
+
+    fn submit(&self, body: Json) -> String {
+        let (status, accepted) = self.ask("POST", "/api/v1/runs", Some(body));
+        assert_eq!(status, 201, "{accepted}");
+        accepted["id"].as_str().expect("it has an id").to_owned()
+    }
+
+    /// As it ended.
+    fn ended(&self, id: &str) -> Json {
+        self.ask("GET", &format!("/api/v1/runs/{id}?wait=30s"), None).1
+    }
+}
+
+#[test]
+fn a_directory_is_served_and_its_files_are_read_again() {
+    let test = Test::new().file("flows/greet.yaml", GREET);
+    let test = test.args(["dev", "flows", "--listen", "127.0.0.1:0"]);
+    let mut dev = test.start();
+    let address = Address::heard(&dev.until("listens at"));
+    dev.until("1 of 1 files are declared");
+    let run = address.ended(&address.submit(json!({ "name": "greet", "inputs": { "name": "Ada" } })));
+    assert_eq!((&run["state"], &run["output"]["said"]), (&json!("succeeded"), &json!("hello Ada")), "{run}");
+
+    let test = test.file("flows/other.yaml", &GREET.replace("flow: greet", "flow: other"));
+    dev.until("2 of 2 files are declared");
+    assert_eq!(address.ended(&address.submit(json!({ "name": "other" })))["state"], "succeeded");
+    let test = test.file("flows/broken.yaml", "flow: [");
+    dev.until("error[");
+    dev.until("2 of 3 files are declared");
+    let (status, flows) = address.ask("GET", "/api/v1/flows", None);
+    assert_eq!((status, flows.as_array().map(Vec::len)), (200, Some(2)));
+    dev.signal(Signal::INT);
+    dev.finish();
+    let test = test.args(["runs", "list", "--state", "succeeded"]);
+    assert_eq!(test.run().stdout.lines().count(), 2);
+}
+
+#[test]
+fn a_server_and_a_run_in_its_folder_share_a_store() {
+    let test = Test::new().file("greet.yaml", GREET).args(["serve", "--listen", "127.0.0.1:0"]);
+    let mut server = test.start();
+    let address = Address::heard(&server.until("listens at"));
+    let test = test.args(["run", "-q", "greet.yaml", "-o", "json"]);
+    assert_eq!(test.run().stdout, "{\"said\":\"hello world\"}\n");
+    let (_, runs) = address.ask("GET", "/api/v1/runs", None);
+    assert_eq!(
+        (&runs["items"][0]["name"], &runs["items"][0]["state"]),
+        (&json!("greet"), &json!("succeeded"))
+    );
+    server.signal(Signal::TERM);
+    server.finish();
+}
+
+#[test]
+fn nobody_else_is_served_without_a_token() {
+    let test = Test::new().args(["serve", "--listen", "0.0.0.0:0"]).status(4);
+    golden("serve-without-token", &test.run().stderr);
+    let test = test.status(2);
+    let mut command = test.command();
+    command.env("TIDEGATE_TOKEN", "short");
+    golden("serve-short-token", &test.run_as(command).stderr);
+    assert!(!test.path(".tidegate").exists(), "nothing was begun");
+}

@@ -1,0 +1,363 @@
+//! The side of the API that workers speak: join, ask for something to do, keep it, say how it ended, leave.
+
+use super::{duration, short};
+use crate::app::App;
+use crate::extract::{Ask, Body, Named};
+use crate::problem::Problem;
+use crate::staff::Waiting;
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tidegate::{Epoch, Error, Name, TaskId};
+use tidegate_core::admission::{Skills, SlotCounts};
+use tidegate_core::ids::NodeId;
+use tidegate_core::model::Requirement;
+use tidegate_core::protocol::{
+    Answer, Attempt, Command, Finish, Heartbeat, Join, Lease, Leave, Outcome, Payload,
+};
+use utoipa::{IntoParams, ToSchema};
+
+/// How long a worker is kept waiting for something to do.
+const LONGEST_POLL: Duration = Duration::from_secs(60);
+/// How often a worker should say what it has: several times in the shortest lease that is usual.
+const HEARTBEAT_EVERY: f64 = 5.0;
+
+/// A worker introduces itself.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewWorker {
+    /// Who starts to work under a name takes the place of who did before.
+    #[schema(example = "images-1")]
+    name: String,
+    /// What it has functions for.
+    #[serde(default)]
+    #[schema(example = json!(["resize"]))]
+    actions: Vec<String>,
+    /// It works for these; for `default` unless told otherwise.
+    #[serde(default)]
+    queues: Vec<String>,
+    /// What it has that others may lack.
+    #[serde(default)]
+    #[schema(example = json!(["gpu"]))]
+    labels: Vec<String>,
+    /// How many attempts it takes at once.
+    #[schema(minimum = 1, maximum = 10000)]
+    slots: u32,
+}
+
+/// What a worker says with everything else.
+#[derive(Serialize, ToSchema)]
+pub struct Joined {
+    name: String,
+    /// Tells this start of it from others.
+    incarnation: u64,
+    /// In seconds.
+    heartbeat_every: f64,
+}
+
+/// An attempt, as every message about it names it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct LeaseView {
+    #[schema(example = "1042#3")]
+    task: String,
+    #[schema(example = "2.77")]
+    epoch: String,
+}
+
+impl From<Lease> for LeaseView {
+    fn from(lease: Lease) -> LeaseView {
+        LeaseView { task: format!("{:?}", lease.task), epoch: lease.epoch.to_string() }
+    }
+}
+
+impl TryFrom<&LeaseView> for Lease {
+    type Error = Problem;
+
+    fn try_from(view: &LeaseView) -> Result<Lease, Problem> {
+        let read = || {
+            let task = match view.task.split_once('#') {
+                Some((node, item)) => TaskId::item(NodeId(node.parse().ok()?), item.parse().ok()?),
+                None => TaskId::node(NodeId(view.task.parse().ok()?)),
+            };
+            let (incarnation, grant) = view.epoch.split_once('.')?;
+            let epoch = Epoch { incarnation: incarnation.parse().ok()?, grant: grant.parse().ok()? };
+            Some(Lease { task, epoch })
+        };
+        read().ok_or_else(|| Problem::invalid(format!("`{}` is no task", short(&view.task))))
+    }
+}
+
+/// Something to do.
+#[derive(Serialize, ToSchema)]
+pub struct AttemptView {
+    #[serde(flatten)]
+    lease: LeaseView,
+    /// The run that it belongs to.
+    run: String,
+    /// Which try this is, from 1.
+    attempt: u32,
+    /// The lease ends after so many seconds unless it is renewed: whoever has it then must have stopped.
+    lease_left: f64,
+    /// The function that is called.
+    action: Option<String>,
+    /// What it is called with.
+    input: Value,
+}
+
+impl AttemptView {
+    fn of(waiting: Waiting) -> AttemptView {
+        let (Attempt { lease, order, left, number, .. }, run) = waiting.now();
+        let mut order: Value = serde_json::from_slice(order.bytes()).unwrap_or_default();
+        let mut call = order["call"].take();
+        AttemptView {
+            lease: lease.into(),
+            run: run.to_string(),
+            attempt: number,
+            lease_left: left.0 as f64 / 1_000_000.0,
+            action: call["function"].as_str().map(str::to_owned),
+            input: call["input"].take(),
+        }
+    }
+}
+
+/// What a worker gets when it asks.
+#[derive(Serialize, ToSchema)]
+pub struct Handed {
+    attempts: Vec<AttemptView>,
+    /// These are to end; say so with `stopped`.
+    stop: Vec<LeaseView>,
+}
+
+/// Join: attempts are handed out from now on.
+#[utoipa::path(
+    post, path = "/api/v1/workers", tag = "workers", request_body = NewWorker,
+    responses(
+        (status = CREATED, description = "It has joined.", body = Joined),
+        (status = UNPROCESSABLE_ENTITY, description = "It cannot be called that, or has no slots.", body = Problem),
+    )
+)]
+pub async fn join(
+    State(app): State<App>,
+    Body(new): Body<NewWorker>,
+) -> Result<(StatusCode, Json<Joined>), Problem> {
+    if new.slots == 0 || new.slots > 10_000 {
+        return Err(Problem::invalid("a worker has 1 to 10,000 slots"));
+    }
+    let worker = Name::new(&new.name);
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let incarnation = u64::try_from(since.as_micros()).unwrap_or(1);
+    let names = |names: Vec<String>| -> Vec<Name> { names.into_iter().map(Name::from).collect() };
+    let mut functions = names(new.actions);
+    functions.sort();
+    functions.dedup();
+    let mut queues = names(new.queues);
+    if queues.is_empty() {
+        queues.push(Name::new(Requirement::DEFAULT_QUEUE));
+    }
+    let skills = Skills { queues, labels: names(new.labels), functions, processes: false, io: false };
+    let slots = SlotCounts { process: 0, io: new.slots };
+    // Whoever has a name may be given something before this is answered.
+    app.staff.inbox(app.tide.engine(), &worker, incarnation);
+    tell(&app, Command::Join(Join { worker, incarnation, skills, slots })).await?;
+    let joined = Joined { name: new.name, incarnation, heartbeat_every: HEARTBEAT_EVERY };
+    Ok((StatusCode::CREATED, Json(joined)))
+}
+
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub struct Polling {
+    /// Answer as soon as there is something, or after so long: at most `60s`.
+    #[param(example = "30s")]
+    wait: Option<String>,
+    /// As `join` gave it.
+    incarnation: u64,
+}
+
+/// Ask for something to do.
+#[utoipa::path(
+    post, path = "/api/v1/workers/{name}/poll", tag = "workers",
+    params(("name" = String, Path, description = "As it joined."), Polling),
+    responses(
+        (status = OK, description = "What it gets, which may be nothing.", body = Handed),
+        (status = GONE, description = "Another worker has started under the name.", body = Problem),
+    )
+)]
+pub async fn poll(
+    State(app): State<App>,
+    Named(name): Named<String>,
+    Ask(polling): Ask<Polling>,
+) -> Result<Json<Handed>, Problem> {
+    let wait = polling.wait.as_deref().map(duration).transpose()?.unwrap_or_default().min(LONGEST_POLL);
+    let inbox = app.staff.inbox(app.tide.engine(), &Name::new(&name), polling.incarnation);
+    if inbox.incarnation() != polling.incarnation {
+        return Err(replaced(&name));
+    }
+    let fetched = tokio::select! {
+        fetched = inbox.fetch(wait) => fetched,
+        () = app.closed() => Default::default(),
+    };
+    if fetched.is_replaced {
+        return Err(replaced(&name));
+    }
+    let attempts = fetched.attempts.into_iter().map(AttemptView::of).collect();
+    Ok(Json(Handed { attempts, stop: fetched.stop.into_iter().map(LeaseView::from).collect() }))
+}
+
+fn replaced(name: &str) -> Problem {
+    let detail = format!("another worker has started under the name `{}`", short(name));
+    Problem::new(StatusCode::GONE, "replaced", detail)
+}
+
+/// Everything a worker has.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Having {
+    incarnation: u64,
+    /// What is not listed is not renewed.
+    #[schema(max_items = 10000)]
+    has: Vec<LeaseView>,
+}
+
+/// Which of them it keeps.
+#[derive(Serialize, ToSchema)]
+pub struct Kept {
+    /// Their leases begin anew, from when this was sent.
+    renewed: Vec<LeaseView>,
+    /// These are to end, or belong to somebody else.
+    stop: Vec<LeaseView>,
+}
+
+/// Keep what it has.
+#[utoipa::path(
+    post, path = "/api/v1/workers/{name}/heartbeat", tag = "workers", request_body = Having,
+    params(("name" = String, Path, description = "As it joined.")),
+    responses(
+        (status = OK, description = "What it keeps.", body = Kept),
+        (status = GONE, description = "It is not known any more, or another has its name: join again.", body = Problem),
+    )
+)]
+pub async fn heartbeat(
+    State(app): State<App>,
+    Named(name): Named<String>,
+    Body(having): Body<Having>,
+) -> Result<Json<Kept>, Problem> {
+    let worker = Name::new(&name);
+    let has = having.has.iter().map(Lease::try_from).collect::<Result<Vec<_>, _>>()?;
+    // What is to be handed over again comes here.
+    app.staff.inbox(app.tide.engine(), &worker, having.incarnation);
+    match tell(&app, Command::Heartbeat(Heartbeat { worker, incarnation: having.incarnation, has })).await? {
+        Answer::Renewal(renewal) => {
+            let views = |leases: Vec<Lease>| leases.into_iter().map(LeaseView::from).collect();
+            Ok(Json(Kept { renewed: views(renewal.renewed), stop: views(renewal.stop) }))
+        }
+        _ => Err(Problem::from(Error::Unavailable)),
+    }
+}
+
+/// How an attempt ended.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Ended {
+    #[schema(example = "1042#3")]
+    task: String,
+    #[schema(example = "2.77")]
+    epoch: String,
+    state: EndState,
+    /// What it gives.
+    #[serde(default)]
+    output: Value,
+    /// What went wrong, in a sentence.
+    #[serde(default)]
+    error: Option<String>,
+}
+
+#[derive(Clone, Copy, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum EndState {
+    Succeeded,
+    /// It is tried again as its action says.
+    Failed,
+    /// It was told to stop, and has.
+    Stopped,
+    /// Given back unharmed, at no cost: the worker is about to leave.
+    HandedBack,
+}
+
+/// Say how an attempt ended. It is durable when this is answered.
+#[utoipa::path(
+    post, path = "/api/v1/workers/{name}/finish", tag = "workers", request_body = Ended,
+    params(("name" = String, Path, description = "As it joined.")),
+    responses(
+        (status = NO_CONTENT, description = "It has ended so."),
+        (status = CONFLICT, description = "The lease has passed to somebody else: nothing has changed.", body = Problem),
+    )
+)]
+pub async fn finish(
+    State(app): State<App>,
+    Named(name): Named<String>,
+    Body(ended): Body<Ended>,
+) -> Result<StatusCode, Problem> {
+    let outcome = match ended.state {
+        EndState::Succeeded => Outcome::Succeeded(Payload::new(ended.output.to_string())),
+        EndState::Failed => Outcome::failed(ended.error.unwrap_or_else(|| "it gave no reason".to_owned())),
+        EndState::Stopped => Outcome::Stopped,
+        EndState::HandedBack => Outcome::HandedBack,
+    };
+    // A worker that hands back is about to leave: it must not get the same thing again.
+    let offer = (outcome == Outcome::HandedBack).then(SlotCounts::default);
+    let lease = Lease::try_from(&LeaseView { task: ended.task, epoch: ended.epoch })?;
+    let worker = Name::new(&name);
+    tell(&app, Command::Finish(Finish { worker, lease, outcome, offer })).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Which start of a worker is meant.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Start {
+    incarnation: u64,
+}
+
+/// Take nothing more; what it has goes on.
+#[utoipa::path(
+    post, path = "/api/v1/workers/{name}/drain", tag = "workers", request_body = Start,
+    params(("name" = String, Path, description = "As it joined.")),
+    responses((status = NO_CONTENT, description = "Nothing more is handed out."))
+)]
+pub async fn drain(
+    State(app): State<App>,
+    Named(name): Named<String>,
+    Body(start): Body<Start>,
+) -> Result<StatusCode, Problem> {
+    let (worker, slots) = (Name::new(&name), SlotCounts::default());
+    tell(&app, Command::Offer { worker, incarnation: start.incarnation, slots }).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Leave. What it has not reported is lost, and done again by others.
+#[utoipa::path(
+    post, path = "/api/v1/workers/{name}/leave", tag = "workers", request_body = Start,
+    params(("name" = String, Path, description = "As it joined.")),
+    responses((status = NO_CONTENT, description = "It has left."))
+)]
+pub async fn leave(
+    State(app): State<App>,
+    Named(name): Named<String>,
+    Body(start): Body<Start>,
+) -> Result<StatusCode, Problem> {
+    let worker = Name::new(&name);
+    tell(&app, Command::Leave(Leave { worker: worker.clone(), incarnation: start.incarnation })).await?;
+    app.staff.forget(&worker, start.incarnation);
+    Ok(StatusCode::NO_CONTENT)
+}
+
+async fn tell(app: &App, command: Command) -> Result<Answer, Problem> {
+    match app.tide.engine().insist(command).await.map_err(Error::from)? {
+        Answer::Refused(refusal) => Err(Problem::from(refusal)),
+        answer => Ok(answer),
+    }
+}
