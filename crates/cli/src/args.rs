@@ -1,10 +1,13 @@
 //! What can be typed.
 
+mod served;
+
+pub use served::{Apply, Dev, Serve, Submit, Worker};
+
 use crate::failure::{Exit, Failure};
 use anstream::ColorChoice;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::convert::Infallible;
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use tidegate_core::ids::RunId;
 use tidegate_core::model::OWN_TAGS;
@@ -17,9 +20,6 @@ pub const GUARDIAN: &str = "guardian";
 
 /// Where the state is kept unless told otherwise.
 const STORE: &str = "./.tidegate/state.db";
-/// Where a server listens unless told otherwise.
-const LISTEN: &str = "127.0.0.1:7070";
-
 /// Runs flows: a limit is never exceeded, work never stalls, every wait can be explained.
 #[derive(Parser, Debug)]
 #[command(name = "tidegate", version, propagate_version = true, max_term_width = 100)]
@@ -47,6 +47,14 @@ pub enum Command {
     Dev(Dev),
     /// Serve a store over HTTP: submissions, questions, limits, events. The description of all of it is at /docs.
     Serve(Serve),
+    /// Declare to a server what stands in the files of a directory, and say what is different from before.
+    Apply(Apply),
+    /// Submit a flow or an action to a server; prints the id of the run.
+    Submit(Submit),
+    /// Carry out here what a server hands out: processes, requests, statements.
+    ///
+    /// Ctrl-C or SIGTERM hands back what runs, unharmed, and leaves; a second one does not wait. A token goes in TIDEGATE_TOKEN.
+    Worker(Worker),
     /// Look at what was submitted, cancel it, also while it runs, and retry it.
     Runs(Runs),
     /// Say everything that is wrong with files.
@@ -100,29 +108,6 @@ pub struct Run {
     pub priority: i8,
     #[command(flatten)]
     pub here: Here,
-}
-
-#[derive(Args, Debug)]
-pub struct Dev {
-    /// Where the files are: all .yaml files in it, each read as `run` would read it.
-    #[arg(default_value = ".")]
-    pub directory: PathBuf,
-    /// Where to listen.
-    #[arg(long, value_name = "ADDRESS", default_value = LISTEN)]
-    pub listen: SocketAddr,
-    #[command(flatten)]
-    pub here: Here,
-}
-
-#[derive(Args, Debug)]
-pub struct Serve {
-    /// Where to listen. Anything but this machine needs a token, in TIDEGATE_TOKEN.
-    #[arg(long, value_name = "ADDRESS", default_value = LISTEN)]
-    pub listen: SocketAddr,
-    /// Where the state is kept: a file, or postgres://USER:PASSWORD@HOST/DATABASE.
-    #[arg(long = "store", value_name = "PATH|URL", env = "DATABASE_URL", hide_env_values = true,
-          default_value = STORE, value_parser = place)]
-    pub store: Place,
 }
 
 /// For commands that carry out a run in this process.

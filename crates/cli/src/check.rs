@@ -1,4 +1,5 @@
-//! `tidegate check`: everything that is wrong with files, each read as `run` would read it.
+//! `tidegate check`: everything that is wrong with files, each read as `run` would read it; but whether workers have
+//! functions for actions is not known here.
 
 use crate::args::{self, Output};
 use crate::failure::{Exit, Failure};
@@ -43,7 +44,7 @@ pub fn check(options: &args::Check, quiet: bool) -> Result<Exit, Failure> {
 /// What is wrong with a file, and with those that are read with it. Of these, what is wrong is said once: where the file
 /// is checked itself, or else with the first that needs it; `told` are those files.
 fn findings(set: &Set, told: &mut BTreeSet<PathBuf>) -> Option<Diagnostics> {
-    let all = set.parse().err()?;
+    let all = set.parse_for_server().err()?;
     let broken: BTreeSet<usize> = all.iter().map(|one| one.file).filter(|file| *file != set.main).collect();
     let is_whole = broken.is_empty();
     let new: BTreeSet<usize> =

@@ -72,8 +72,17 @@ impl Set {
 
     /// Reads all of it; there is nothing besides.
     pub fn parse(&self) -> Result<Document, Diagnostics> {
+        self.parse_with(Elsewhere::Nothing)
+    }
+
+    /// The same for a server, whose workers may have functions.
+    pub fn parse_for_server(&self) -> Result<Document, Diagnostics> {
+        self.parse_with(Elsewhere::Workers)
+    }
+
+    fn parse_with(&self, elsewhere: Elsewhere<'_>) -> Result<Document, Diagnostics> {
         let parts: Vec<_> = self.sources.iter().map(Source::part).collect();
-        tidegate_flow::parse_files(&parts, Elsewhere::Nothing)
+        tidegate_flow::parse_files(&parts, elsewhere)
     }
 }
 
@@ -90,6 +99,11 @@ fn home(path: &Path) -> (PathBuf, Option<String>) {
         }
         _ => (directory.to_owned(), None),
     }
+}
+
+/// The pack that a file is part of.
+pub fn pack_of(path: &Path) -> Option<String> {
+    home(path).1
 }
 
 /// The files of all packs, with the name of each pack, in the order of their names.

@@ -5,6 +5,7 @@
 //! - [`diary`]: what happened and what was written, kept beside the store
 //! - [`files`]: reading flows; [`line`]: styled text; [`out`]: where it goes; [`time`]: clocks and spans as people read them
 
+mod apply;
 mod args;
 mod backup;
 mod check;
@@ -18,8 +19,10 @@ mod prune;
 mod run;
 mod runs;
 mod serve;
+mod submit;
 mod time;
 mod why;
+mod worker;
 
 use args::{Arguments, Command};
 use clap::Parser;
@@ -51,6 +54,9 @@ fn carry_out(arguments: Arguments) -> Result<Exit, Failure> {
     match arguments.command {
         Command::Run(options) => in_runtime(run::run(options, quiet)),
         Command::Dev(options) => in_runtime(serve::dev(&options, quiet)),
+        Command::Submit(options) => in_runtime(submit::submit(&options, quiet)),
+        Command::Apply(options) => in_runtime(apply::apply(&options, quiet)),
+        Command::Worker(options) => in_runtime(worker::worker(&options, quiet)),
         Command::Serve(options) => in_runtime(serve::serve(&options, quiet)),
         Command::Check(options) => check::check(&options, quiet),
         Command::Plan(options) => plan::plan(&options),

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::num::NonZeroU32;
+use std::str::FromStr;
 use std::sync::Arc;
 
 /// A short piece of text that users chose: a flow, a step, a pool, a tag, a worker.
@@ -140,11 +141,35 @@ impl TaskId {
     }
 }
 
-impl fmt::Debug for TaskId {
+/// `12`, or `12#3` for an item.
+impl fmt::Display for TaskId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.index() {
             None => write!(f, "{}", self.node.0),
             Some(index) => write!(f, "{}#{index}", self.node.0),
+        }
+    }
+}
+
+impl fmt::Debug for TaskId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// A text that is not the number of a task or a grant.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("this is no number of a task or a grant")]
+pub struct BadNumber;
+
+impl FromStr for TaskId {
+    type Err = BadNumber;
+
+    fn from_str(text: &str) -> Result<TaskId, BadNumber> {
+        let node = |text: &str| text.parse().map(NodeId).map_err(|_| BadNumber);
+        match text.split_once('#') {
+            Some((of, index)) => Ok(TaskId::item(node(of)?, index.parse().map_err(|_| BadNumber)?)),
+            None => Ok(TaskId::node(node(text)?)),
         }
     }
 }
@@ -160,6 +185,16 @@ pub struct Epoch {
 impl fmt::Display for Epoch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{}", self.incarnation, self.grant)
+    }
+}
+
+impl FromStr for Epoch {
+    type Err = BadNumber;
+
+    fn from_str(text: &str) -> Result<Epoch, BadNumber> {
+        let (incarnation, grant) = text.split_once('.').ok_or(BadNumber)?;
+        let incarnation = incarnation.parse().map_err(|_| BadNumber)?;
+        Ok(Epoch { incarnation, grant: grant.parse().map_err(|_| BadNumber)? })
     }
 }
 
@@ -192,6 +227,21 @@ mod tests {
         assert!(node < first && first < second && second < TaskId::node(NodeId(8)));
         assert_eq!((node.index(), first.index()), (None, Some(0)));
         assert_eq!(format!("{node:?} {second:?}"), "7 7#1");
+        for task in [node, first, second] {
+            assert_eq!(task.to_string().parse(), Ok(task));
+        }
+        for wrong in ["", "#1", "7#", "x", "7#x", "-7"] {
+            assert_eq!(wrong.parse::<TaskId>(), Err(BadNumber), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn grants_read_back() {
+        let epoch = Epoch { incarnation: 3, grant: 40 };
+        assert_eq!(epoch.to_string().parse(), Ok(epoch));
+        for wrong in ["", "3", "3.", ".4", "3.x"] {
+            assert_eq!(wrong.parse::<Epoch>(), Err(BadNumber), "{wrong}");
+        }
     }
 
     #[test]

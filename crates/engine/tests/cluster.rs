@@ -5,6 +5,7 @@ mod support;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 use support::{attempt, engine, join, node_of, server, submit, succeeded, worker};
+use tidegate_core::admission::SlotCounts;
 use tidegate_core::ids::{RunId, TaskId};
 use tidegate_core::protocol::{
     Answer, Command, Heartbeat, LARGEST_PAYLOAD, Payload, Refusal, Submission, Submit,
@@ -78,6 +79,44 @@ async fn when_the_leader_ends_the_other_leads_and_goes_on() {
     assert!(matches!(deliveries.recv().await, Some(Delivery::Reported(_))));
     attempt(&mut deliveries).await;
     assert_eq!(second.result(RunId(1)).await.unwrap().unwrap().state, State::Succeeded);
+}
+
+#[tokio::test]
+async fn who_begins_to_lead_has_its_own_workers_whatever_was_thought_of_them_before() {
+    let store = MemoryStore::new();
+    let (first, second) = two(&store).await;
+    let mut deliveries = second.attach(worker(), 1);
+    second.insist(join(1)).await.unwrap();
+    // As when the connection between the two is gone a moment before the first ends.
+    let slots = SlotCounts::default();
+    first.insist(Command::Offer { worker: worker(), incarnation: 1, slots }).await.unwrap();
+    first.shut_down().await;
+    second.insist(Command::Submit(submit(1))).await.unwrap();
+    let delivered = tokio::time::timeout(Duration::from_secs(30), attempt(&mut deliveries)).await;
+    second.report(vec![succeeded(delivered.expect("its worker is given something"))]);
+    assert_eq!(second.result(RunId(1)).await.unwrap().unwrap().state, State::Succeeded);
+}
+
+#[tokio::test]
+async fn a_worker_that_finds_a_new_leader_is_told_at_once_what_to_stop() {
+    let store = MemoryStore::new();
+    let (first, second) = two(&store).await;
+    let mut deliveries = second.attach(worker(), 1);
+    second.insist(join(1)).await.unwrap();
+    let node = node_of(&second.insist(Command::Submit(submit(1))).await.unwrap());
+    let lease = attempt(&mut deliveries).await;
+    second.insist(Command::Cancel(TaskId::node(node))).await.unwrap();
+    first.shut_down().await;
+    second.insist(Command::Wake).await.unwrap();
+    let stops = async {
+        let mut stops = 0;
+        while stops < 2 {
+            stops +=
+                u32::from(matches!(deliveries.recv().await, Some(Delivery::Stop(told)) if told == lease));
+        }
+    };
+    // Well before it says what it has.
+    tokio::time::timeout(Duration::from_secs(5), stops).await.expect("by both who led");
 }
 
 #[tokio::test]

@@ -160,6 +160,17 @@ fn pools_may_be_declared_elsewhere() {
 }
 
 #[test]
+fn workers_may_have_functions_and_nothing_else() {
+    let read = |text: &str, elsewhere| parse_with(&[("a.yaml", text.as_bytes())], elsewhere).map(drop);
+    let known = "flow: demo\nsteps: { one: { action: far } }\n---\naction: far\n";
+    assert!(read(known, Elsewhere::Workers).is_ok() && read(known, Elsewhere::Nothing).is_err());
+    for unknown in ["action: far", "flow: far", "run: [ls], pools: { far: 1 }"] {
+        let text = format!("flow: demo\nsteps: {{ one: {{ {unknown} }} }}\n");
+        assert!(read(&text, Elsewhere::Workers).is_err(), "{unknown}");
+    }
+}
+
+#[test]
 fn aliases_stand_for_what_they_name() {
     let document = good(
         "flow: demo\nsteps:\n  one:\n    run: [echo]\n    retry: &often { attempts: 9 }\n  two:\n    run: [echo]\n    retry: *often\n",

@@ -22,11 +22,27 @@ pub struct Problem {
     #[schema(example = "not-found")]
     code: &'static str,
     /// A sentence for people.
-    #[schema(example = "there is no run run_01K7Z0")]
-    detail: String,
+    #[schema(value_type = String, example = "there is no run run_01K7Z0")]
+    detail: Box<str>,
     /// What to do about it, if that can be said.
     #[serde(skip_serializing_if = "Option::is_none")]
-    help: Option<String>,
+    #[schema(value_type = Option<String>)]
+    help: Option<Box<str>>,
+    /// What is wrong with files, one by one.
+    #[serde(skip_serializing_if = "<[Fault]>::is_empty")]
+    #[schema(value_type = Vec<Fault>)]
+    faults: Box<[Fault]>,
+}
+
+/// Something that is wrong with a file.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+pub struct Fault {
+    pub file: String,
+    pub line: u32,
+    pub column: u32,
+    pub code: &'static str,
+    pub message: String,
+    pub help: Option<String>,
 }
 
 impl Problem {
@@ -36,13 +52,18 @@ impl Problem {
             status: status.as_u16(),
             title: status.canonical_reason().unwrap_or("Error"),
             code,
-            detail: detail.into(),
+            detail: detail.into().into_boxed_str(),
             help: None,
+            faults: Box::default(),
         }
     }
 
+    pub fn with(self, faults: Vec<Fault>) -> Problem {
+        Problem { faults: faults.into(), ..self }
+    }
+
     pub fn help(self, help: impl Into<String>) -> Problem {
-        Problem { help: Some(help.into()), ..self }
+        Problem { help: Some(help.into().into_boxed_str()), ..self }
     }
 
     pub fn status(&self) -> u16 {
@@ -113,9 +134,8 @@ impl From<Refusal> for Problem {
                 Problem::new(StatusCode::TOO_MANY_REQUESTS, "busy", sentence)
             }
             Refusal::TooLarge { .. } => Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too-large", sentence),
-            Refusal::UnknownWorker(_) | Refusal::WorkerReplaced(_) => {
-                Problem::new(StatusCode::GONE, "replaced", sentence)
-            }
+            Refusal::UnknownWorker(_) => Problem::new(StatusCode::GONE, "unknown-worker", sentence),
+            Refusal::WorkerReplaced(_) => Problem::new(StatusCode::GONE, "replaced", sentence),
             Refusal::Stale => Problem::new(StatusCode::CONFLICT, "stale", sentence),
             Refusal::WrongValue(_) | Refusal::TooWide { .. } => Problem::invalid(sentence),
             _ => Problem::new(StatusCode::CONFLICT, "refused", sentence),

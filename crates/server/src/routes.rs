@@ -1,7 +1,7 @@
 //! The one table of routes. Each is listed with the scope that it takes, and nothing else can be asked for.
 
 use crate::access::{Scope, authenticate, require};
-use crate::api::{definitions, events, health, limits, queue, runs, tasks, work, workers};
+use crate::api::{apply, definitions, events, health, limits, queue, runs, tasks, work, workers};
 use crate::app::App;
 use crate::problem::Problem;
 use axum::Router;
@@ -47,7 +47,7 @@ pub fn openapi() -> OpenApi {
 }
 
 fn table() -> OpenApiRouter<App> {
-    use Scope::{Operate, Read, Run};
+    use Scope::{Define, Operate, Read, Run};
     OpenApiRouter::new()
         .routes(routes!(health::healthz))
         .routes(routes!(health::readyz))
@@ -61,6 +61,7 @@ fn table() -> OpenApiRouter<App> {
         .routes(takes(Read, routes!(queue::list)))
         .routes(takes(Read, routes!(definitions::flows)))
         .routes(takes(Read, routes!(definitions::actions)))
+        .routes(takes(Define, routes!(apply::apply)))
         .routes(takes(Read, routes!(limits::list)))
         .routes(takes(Read, routes!(limits::get)))
         .routes(takes(Operate, routes!(limits::set)))
@@ -69,7 +70,7 @@ fn table() -> OpenApiRouter<App> {
         .routes(takes(Run, routes!(work::join)))
         .routes(takes(Run, routes!(work::poll)))
         .routes(takes(Run, routes!(work::heartbeat)))
-        .routes(takes(Run, routes!(work::finish)))
+        .routes(takes(Run, routes!(work::finish::finish)))
         .routes(takes(Run, routes!(work::drain)))
         .routes(takes(Run, routes!(work::leave)))
         .routes(takes(Read, routes!(events::follow)))

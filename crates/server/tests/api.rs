@@ -375,13 +375,13 @@ async fn a_worker_over_http_takes_keeps_and_ends_what_it_is_given() {
         json!({ "incarnation": incarnation, "has": [lease.clone(), { "task": "7", "epoch": "1.1" }] });
     let (_, kept) = api.send(Method::POST, "/api/v1/workers/far/heartbeat", having).await;
     assert_eq!((&kept["renewed"], &kept["stop"][0]["task"]), (&json!([lease.clone()]), &json!("7")));
-    let finish = |task: &Json, epoch: &Json| json!({ "task": task, "epoch": epoch, "state": "succeeded", "output": { "well": true } });
-    let stale = finish(&lease["task"], &json!("1.99999"));
-    let (status, problem) = api.send(Method::POST, "/api/v1/workers/far/finish", stale).await;
-    assert_eq!((status, &problem["code"]), (StatusCode::CONFLICT, &json!("stale")));
-    let good = finish(&lease["task"], &lease["epoch"]);
-    let (status, problem) = api.send(Method::POST, "/api/v1/workers/far/finish", good).await;
-    assert_eq!(status, StatusCode::NO_CONTENT, "{problem}");
+    let ended =
+        |epoch: &Json| json!({ "task": lease["task"], "epoch": epoch, "state": "succeeded", "output": 7 });
+    let finished = [ended(&json!("1.99999")), ended(&lease["epoch"])];
+    let finished = json!({ "incarnation": incarnation, "finished": finished });
+    let (status, told) = api.send(Method::POST, "/api/v1/workers/far/finish", finished).await;
+    assert_eq!((status, &told["accepted"]), (StatusCode::OK, &json!([lease])), "{told}");
+    assert_eq!(told["stale"], json!([{ "task": lease["task"], "epoch": "1.99999" }]));
     let (_, run) = api.get(&format!("/api/v1/runs/{id}?wait=30s")).await;
     assert_eq!(run["state"], "succeeded", "{run}");
 }
@@ -413,4 +413,29 @@ async fn a_worker_that_drains_gets_nothing_more_and_one_that_is_replaced_is_told
     assert_eq!(handed["attempts"].as_array().map(Vec::len), Some(1), "{handed}");
     let leave = json!({ "incarnation": second });
     assert_eq!(api.send(Method::POST, "/api/v1/workers/far/leave", leave).await.0, StatusCode::NO_CONTENT);
+}
+
+#[tokio::test]
+async fn files_are_declared_and_compared_with_what_was() {
+    let api = Api::start(Access::Loopback).await;
+    let put = async |text: &str, dry_run: bool| {
+        let files = json!({ "files": [{ "name": "a.yaml", "text": text }], "dry_run": dry_run });
+        api.send(Method::PUT, "/api/v1/definitions", files).await
+    };
+    let text = "flow: fresh\nsteps: { one: { action: greet.two } }\n---\naction: greet.two\n";
+    let (status, applied) = put(text, true).await;
+    assert_eq!((status, &applied["flows"][0]["change"]), (StatusCode::OK, &json!("new")), "{applied}");
+    assert_eq!(
+        api.send(Method::POST, "/api/v1/runs", json!({ "name": "fresh" })).await.0,
+        StatusCode::NOT_FOUND
+    );
+    put(text, false).await;
+    api.submit(json!({ "name": "fresh" })).await;
+    let (_, applied) = put(&text.replace("one:", "two:"), false).await;
+    let changes = (&applied["flows"][0]["change"], &applied["actions"][0]["change"]);
+    assert_eq!(changes, (&json!("changed"), &json!("same")), "{applied}");
+    let (status, problem) = put("flow: fresh\nstep: { one: { action: gone } }\n", false).await;
+    assert_eq!((status, &problem["code"]), (StatusCode::UNPROCESSABLE_ENTITY, &json!("invalid-files")));
+    let fault = &problem["faults"][1];
+    assert_eq!((&fault["line"], &fault["file"]), (&json!(2), &json!("a.yaml")), "{problem}");
 }

@@ -27,7 +27,7 @@ mod program;
 mod runner;
 mod secrets;
 mod sql;
-mod tls;
+pub mod tls;
 pub mod worker;
 
 pub use ctx::Ctx;

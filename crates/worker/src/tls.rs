@@ -8,7 +8,7 @@ use rustls::{ClientConfig, RootCertStore};
 use std::sync::Arc;
 
 /// Encrypts, towards servers that one of the certificates in `file` vouches for, or without a file one of this machine's.
-pub(crate) fn config(file: Option<&str>) -> Result<ClientConfig, String> {
+pub fn config(file: Option<&str>) -> Result<ClientConfig, String> {
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(certificates(file)?);
     let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))

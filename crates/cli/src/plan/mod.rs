@@ -23,7 +23,7 @@ use tidegate_flow::Document;
 use tidegate_flow::submit::{Refused, Submission, inputs_from_text, submission};
 
 pub fn plan(options: &args::Plan) -> Result<Exit, Failure> {
-    let document = Set::read(&options.file)?.parse()?;
+    let document = Set::read(&options.file)?.parse_for_server()?;
     let flow = choose(&document, options)?;
     let submission = submitted(flow, options)?;
     let core = declared(&document);

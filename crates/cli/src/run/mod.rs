@@ -258,13 +258,19 @@ fn unfinished(runs: &[RunId]) -> String {
 
 /// The run's outputs on stdout.
 fn outputs(output: Option<&Payload>, form: args::Output) -> Result<(), Failure> {
-    let read = |output: &Payload| serde_json::from_slice::<Map<String, Json>>(output.bytes()).ok();
-    let values = output.and_then(read).unwrap_or_default();
-    if form == args::Output::Json {
-        return print(Json::Object(values));
+    let read = |output: &Payload| serde_json::from_slice::<Json>(output.bytes()).ok();
+    let values = output.and_then(read).unwrap_or_else(|| Json::Object(Map::new()));
+    match form {
+        args::Output::Json => print(values),
+        args::Output::Text => outputs_text(&values),
     }
+}
+
+/// A line for each output; what goes on stands below where it began.
+pub fn outputs_text(values: &Json) -> Result<(), Failure> {
+    let Json::Object(values) = values else { return Ok(()) };
     let width = values.keys().map(|name| name.chars().count()).max().unwrap_or(0);
-    for (name, value) in &values {
+    for (name, value) in values {
         let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         let mut lines = text.trim_end().lines();
         print(format!("{name:<width$}  {}", lines.next().unwrap_or_default()))?;

@@ -8,15 +8,13 @@ use crate::args;
 use crate::failure::{Exit, Failure};
 use crate::out::say;
 use crate::run::{Interrupts, guardian, make_directory};
+use crate::worker::TOKEN;
 use reload::Reload;
 use std::net::SocketAddr;
 use tidegate::{Tidegate, Work, Working};
 use tidegate_server::{Access, App, Scope, Token};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
-
-/// What a caller of a server that others can reach has to show.
-const TOKEN: &str = "TIDEGATE_TOKEN";
 
 pub async fn serve(options: &args::Serve, quiet: bool) -> Result<Exit, Failure> {
     let serving = Serving::begin(&options.store, options.listen, quiet).await?;

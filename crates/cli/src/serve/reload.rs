@@ -61,7 +61,7 @@ fn report(result: Result<(), Failure>) -> bool {
 }
 
 fn define(path: &Path, tide: &Tidegate) -> Result<(), Failure> {
-    tide.define(Set::read(path)?.parse()?);
+    tide.define(Set::read(path)?.parse_for_server()?);
     Ok(())
 }
 

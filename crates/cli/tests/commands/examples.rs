@@ -12,14 +12,15 @@ fn example(name: &str) -> Test {
 
 #[test]
 fn every_example_is_run_by_a_test() {
-    let tests = [include_str!("examples.rs"), include_str!("run.rs")].concat();
+    let tests = [include_str!("examples.rs"), include_str!("run.rs"), include_str!("serve.rs")].concat();
     let examples = std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples")).unwrap();
     let names: Vec<String> =
         examples.map(|example| example.unwrap().file_name().into_string().unwrap()).collect();
     assert!(names.contains(&"packs".to_owned()));
     assert!(names.len() >= 3);
     for name in names.iter().filter(|name| *name != "packs") {
-        assert!(tests.contains(&format!("\"{name}\"")), "{name}");
+        let [file, folder] = [format!("\"{name}\""), format!("examples/{name}\"")];
+        assert!(tests.contains(&file) || tests.contains(&folder), "{name}");
     }
 }
 

@@ -99,3 +99,70 @@ fn nobody_else_is_served_without_a_token() {
     golden("serve-short-token", &test.run_as(command).stderr);
     assert!(!test.path(".tidegate").exists(), "nothing was begun");
 }
+
+fn heard(test: &Test) -> String {
+    let outcome = test.run();
+    format!("{}--\n{}", outcome.stdout, outcome.stderr)
+}
+
+#[test]
+fn a_worker_elsewhere_carries_out_what_a_server_hands_out() {
+    let test = Test::new().file("greet.yaml", GREET).args(["serve", "--listen", "127.0.0.1:0"]);
+    let mut server = test.start();
+    let address = Address::heard(&server.until("listens at"));
+    let url = format!("http://{}", address.0);
+    let other = Test::new().args(["worker", "--server", &url, "--name", "far"]);
+    let mut worker = other.start();
+    worker.until("worker far works for");
+    let test = test.args(["apply", ".", "--server", &url, "--dry-run"]);
+    golden("apply-dry-run", &heard(&test));
+    let test = test.args(["apply", ".", "--server", &url]);
+    golden("apply", &heard(&test));
+    golden("apply-again", &heard(&test));
+    let submit = ["submit", "greet", "--server", &url, "--wait", "-q"];
+    let test = test.args(submit.into_iter().chain(["-i", "name=Ada"]));
+    assert_eq!(test.run().stdout, "said  hello Ada\n");
+    let test = test.args(["submit", "great", "--server", &url]).status(3);
+    golden("submit-unknown", &test.run().stderr);
+    let test =
+        test.file("greet.yaml", "flow: greet\nstep: {}\n").args(["apply", ".", "--server", &url]).status(2);
+    golden("apply-broken", &test.run().stderr);
+    let (_, workers) = address.ask("GET", "/api/v1/workers", None);
+    let far = workers.as_array().and_then(|all| all.iter().find(|worker| worker["name"] == "far"));
+    assert_eq!(far.map(|far| &far["connected"]), Some(&json!(true)), "{workers}");
+    worker.signal(Signal::TERM);
+    worker.finish();
+    server.signal(Signal::TERM);
+    server.finish();
+}
+
+#[test]
+fn a_worker_with_a_wrong_address_is_told() {
+    let test = Test::new().args(["worker", "--server", "nowhere"]).status(2);
+    golden("worker-wrong-address", &test.run().stderr);
+}
+
+/// The example: a flow whose action is a function of a worker in Python.
+#[test]
+fn a_worker_in_python_has_functions_for_a_flow() {
+    let example = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/python");
+    let read = |name: &str| std::fs::read_to_string(example.join(name)).expect("it is there");
+    let test =
+        Test::new().file("flows/squares.yaml", &read("squares.yaml")).file("worker.py", &read("worker.py"));
+    let test = test.args(["dev", "flows", "--listen", "127.0.0.1:0"]);
+    let mut dev = test.start();
+    let address = Address::heard(&dev.until("listens at"));
+    let mut python = std::process::Command::new("python3");
+    python.arg(test.path("worker.py")).env("TIDEGATE_SERVER", format!("http://{}", address.0));
+    python.env_remove("TIDEGATE_TOKEN").env("WORKER_NAME", "far");
+    let worker = test.start_as(python, -1);
+    let run =
+        address.ended(&address.submit(json!({ "name": "squares", "inputs": { "numbers": [2, 3, 4] } })));
+    assert_eq!(run["output"]["squares"], json!([4, 9, 16]), "{run}");
+    let run = address.ended(&address.submit(json!({ "name": "squares", "inputs": { "numbers": ["x"] } })));
+    assert_eq!(run["state"], "failed", "{run}");
+    worker.signal(Signal::KILL);
+    worker.finish();
+    dev.signal(Signal::TERM);
+    dev.finish();
+}

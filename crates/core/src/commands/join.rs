@@ -1,9 +1,11 @@
 //! A worker joins, or comes back. A new incarnation has nothing of the old one's.
 
 use crate::core::Core;
+use crate::ids::Name;
 use crate::model::LEASE;
 use crate::names;
-use crate::protocol::{Answer, Join, Refusal, WorkerRow, Write};
+use crate::nodes::Work;
+use crate::protocol::{Answer, Effect, Join, Lease, Refusal, WorkerRow, Write};
 use crate::time::Moment;
 use crate::workers::{UNKNOWN, Worker};
 
@@ -22,6 +24,7 @@ impl Core {
             if let Some(worker) = self.workers.get_mut(&name) {
                 (worker.incarnation, worker.connected) = (join.incarnation, true);
             }
+            self.repeat_stops(&name);
         } else {
             self.charge(&name);
             self.lose_worker(&name, now);
@@ -38,12 +41,25 @@ impl Core {
         })));
         Ok(Answer::Done)
     }
+
+    /// Whoever comes back may not have heard what to stop: another led when it was said, or the way was lost.
+    fn repeat_stops(&mut self, name: &Name) {
+        let attempts = self.workers.get(name).into_iter().flat_map(|worker| &worker.attempts);
+        let is_to_stop = |lease: &Lease| {
+            self.work(lease.task).and_then(Work::running).is_some_and(|running| running.stop.is_some())
+        };
+        let leases = attempts.map(|(&task, &epoch)| Lease { task, epoch });
+        let stops: Vec<Lease> = leases.filter(is_to_stop).collect();
+        for lease in stops {
+            self.effect(Effect::Stop { worker: name.clone(), lease });
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use crate::ids::TaskId;
-    use crate::protocol::Answer;
+    use crate::protocol::{Answer, Command, Effect};
     use crate::testkit::{Kit, WORKER};
     use crate::time::Span;
 
@@ -56,6 +72,19 @@ mod tests {
         kit.join(WORKER, 2, 9);
         assert_eq!(kit.writes, []);
         assert!(kit.core.is_live(lease));
+    }
+
+    #[test]
+    fn who_comes_back_is_told_again_what_to_stop() {
+        let mut kit = Kit::new(2);
+        let [stopped, other] = [kit.job("work"), kit.job("work")].map(TaskId::node);
+        let (lease, _) = (kit.lease(stopped), kit.lease(other));
+        kit.apply(Command::Cancel(stopped));
+        kit.effects.clear();
+        kit.join(WORKER, 1, 2);
+        let stops: Vec<&Effect> =
+            kit.effects.iter().filter(|effect| matches!(effect, Effect::Stop { .. })).collect();
+        assert_eq!(stops, [&Effect::Stop { worker: WORKER.into(), lease }]);
     }
 
     #[test]

@@ -235,6 +235,11 @@ impl Upstream {
         }
     }
 
+    /// How the workers of this process joined, for when it leads itself.
+    pub(crate) fn joins(&self) -> Vec<Command> {
+        self.joined.values().cloned().map(Command::Join).collect()
+    }
+
     /// Whether commands that can wait may be sent. Those that cannot always may.
     pub(crate) fn has_room(&self) -> bool {
         self.connected.as_ref().is_none_or(|connected| connected.waiting.has_room())

@@ -110,6 +110,13 @@ impl Shell {
         absent.into_iter().for_each(|(worker, incarnation)| self.close_slots(worker, incarnation));
     }
 
+    /// Whoever led before may have closed the slots of this process's workers, when it lost the way to them.
+    pub(super) fn introduce_own_workers(&mut self) {
+        if self.engine.is_shared() {
+            self.upstream.joins().into_iter().for_each(|join| self.take(Waiter::Nobody, join));
+        }
+    }
+
     fn close_slots(&mut self, worker: Name, incarnation: u64) {
         let slots = SlotCounts::default();
         self.take(Waiter::Nobody, Command::Offer { worker, incarnation, slots });

@@ -332,6 +332,7 @@ impl Shell {
             self.upstream.disconnect();
             self.look_for_leader();
             self.ask_nobody_who_is_not_there();
+            self.introduce_own_workers();
         } else {
             self.dismiss_watchers();
         }

@@ -97,7 +97,7 @@ impl Known<'_> {
     }
 
     fn check_action(&self, cx: &mut Context<'_>, call: &Call, name: &Name) {
-        let is_all = matches!(self.elsewhere, Elsewhere::Nothing);
+        let is_all = self.elsewhere.is_nothing_else();
         let Some(action) = self.actions.iter().find(|action| action.policy.action == *name) else {
             if is_all {
                 let known = self.actions.iter().map(|action| action.policy.action.as_str());
@@ -107,7 +107,7 @@ impl Known<'_> {
             }
             return;
         };
-        if is_all && action.work == ActionWork::Function {
+        if matches!(self.elsewhere, Elsewhere::Nothing) && action.work == ActionWork::Function {
             cx.report(call.span, Problem::NobodysFunction { action: name.to_string() });
         }
         if let Some(problem) = self.pools.too_small(&call.demands, &action.policy.pools) {
@@ -119,7 +119,7 @@ impl Known<'_> {
     fn check_flow(&self, cx: &mut Context<'_>, call: &Call, name: &Name) {
         match self.flows.iter().find(|flow| flow.name == *name) {
             Some(flow) => check_inputs(cx, call, format!("flow `{name}`"), &flow.inputs),
-            None if matches!(self.elsewhere, Elsewhere::Nothing) => {
+            None if self.elsewhere.is_nothing_else() => {
                 let known = self.flows.iter().map(|flow| flow.name.as_str());
                 let meant = packs::nearest(cx, name.as_str(), known);
                 let problem = Problem::UnknownFlow { flow: name.to_string(), meant };

@@ -54,14 +54,21 @@ pub enum Elsewhere<'a> {
     Pools(&'a [Pool]),
     /// Nothing: what no file declares does not exist, and no worker has functions.
     Nothing,
+    /// Workers that may have functions for actions without work of their own; what no file declares does not exist.
+    Workers,
 }
 
 impl Elsewhere<'_> {
+    /// Whether flows and actions that no file declares do not exist.
+    fn is_nothing_else(&self) -> bool {
+        matches!(self, Elsewhere::Nothing | Elsewhere::Workers)
+    }
+
     fn pools(&self) -> Option<&[Pool]> {
         match self {
             Elsewhere::Unknown => None,
             Elsewhere::Pools(pools) => Some(pools),
-            Elsewhere::Nothing => Some(&[]),
+            Elsewhere::Nothing | Elsewhere::Workers => Some(&[]),
         }
     }
 }

@@ -90,7 +90,7 @@ fn sent(event: &Event) -> Sent {
         fields.insert("run".to_owned(), Value::from(run.to_string()));
     }
     if let Some(task) = event.task {
-        fields.insert("task".to_owned(), Value::from(format!("{task:?}")));
+        fields.insert("task".to_owned(), Value::from(task.to_string()));
     }
     let sent = Sent::default().id(event.position.to_string()).event(event.what.kind());
     sent.data(Value::Object(fields).to_string())

@@ -1,5 +1,6 @@
 //! One module a resource. Handlers translate: what is decided is decided by the engine.
 
+pub mod apply;
 pub mod definitions;
 pub mod events;
 pub mod health;

@@ -5,7 +5,7 @@
 
 mod inbox;
 
-pub use inbox::{Inbox, Waiting};
+pub use inbox::{Fetched, Inbox, Waiting};
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -71,6 +71,11 @@ impl Test {
         Background::start(self.command(), self.status)
     }
 
+    /// Another program, beside it.
+    pub fn start_as(&self, command: Command, status: i32) -> Background {
+        Background::start(command, status)
+    }
+
     /// The ids of all that was submitted, newest first.
     pub fn ids(self) -> (Test, Vec<String>) {
         let test = self.args(["runs", "list", "-o", "json"]);

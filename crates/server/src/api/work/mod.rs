@@ -1,27 +1,28 @@
 //! The side of the API that workers speak: join, ask for something to do, keep it, say how it ended, leave.
 
+pub mod finish;
+mod lease;
+
 use super::{duration, short};
 use crate::app::App;
 use crate::extract::{Ask, Body, Named};
 use crate::problem::Problem;
-use crate::staff::Waiting;
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
+use lease::{Handed, LeaseView};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use tidegate::{Epoch, Error, Name, TaskId};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use tidegate::{Error, Name};
 use tidegate_core::admission::{Skills, SlotCounts};
-use tidegate_core::ids::NodeId;
 use tidegate_core::model::Requirement;
-use tidegate_core::protocol::{
-    Answer, Attempt, Command, Finish, Heartbeat, Join, Lease, Leave, Outcome, Payload,
-};
+use tidegate_core::protocol::{Answer, Command, Heartbeat, Join, Lease, Leave};
 use utoipa::{IntoParams, ToSchema};
 
 /// How long a worker is kept waiting for something to do.
 const LONGEST_POLL: Duration = Duration::from_secs(60);
+/// Of each kind.
+const MOST_SLOTS: u32 = 10_000;
 /// How often a worker should say what it has: several times in the shortest lease that is usual.
 const HEARTBEAT_EVERY: f64 = 5.0;
 
@@ -43,9 +44,20 @@ pub struct NewWorker {
     #[serde(default)]
     #[schema(example = json!(["gpu"]))]
     labels: Vec<String>,
-    /// How many attempts it takes at once.
-    #[schema(minimum = 1, maximum = 10000)]
+    /// How many calls of its functions it takes at once, and requests and statements if it has built-in runners.
+    #[serde(default)]
+    #[schema(maximum = 10000)]
     slots: u32,
+    /// How many processes, if it has built-in runners.
+    #[serde(default)]
+    #[schema(maximum = 10000)]
+    process_slots: u32,
+    /// It carries out `http`, `sql` and chains of these, which come as `order`: `tidegate worker` does.
+    #[serde(default)]
+    has_runners: bool,
+    /// Higher than that of any earlier start under this name; it is given one unless it has its own.
+    #[serde(default)]
+    incarnation: Option<u64>,
 }
 
 /// What a worker says with everything else.
@@ -56,79 +68,6 @@ pub struct Joined {
     incarnation: u64,
     /// In seconds.
     heartbeat_every: f64,
-}
-
-/// An attempt, as every message about it names it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct LeaseView {
-    #[schema(example = "1042#3")]
-    task: String,
-    #[schema(example = "2.77")]
-    epoch: String,
-}
-
-impl From<Lease> for LeaseView {
-    fn from(lease: Lease) -> LeaseView {
-        LeaseView { task: format!("{:?}", lease.task), epoch: lease.epoch.to_string() }
-    }
-}
-
-impl TryFrom<&LeaseView> for Lease {
-    type Error = Problem;
-
-    fn try_from(view: &LeaseView) -> Result<Lease, Problem> {
-        let read = || {
-            let task = match view.task.split_once('#') {
-                Some((node, item)) => TaskId::item(NodeId(node.parse().ok()?), item.parse().ok()?),
-                None => TaskId::node(NodeId(view.task.parse().ok()?)),
-            };
-            let (incarnation, grant) = view.epoch.split_once('.')?;
-            let epoch = Epoch { incarnation: incarnation.parse().ok()?, grant: grant.parse().ok()? };
-            Some(Lease { task, epoch })
-        };
-        read().ok_or_else(|| Problem::invalid(format!("`{}` is no task", short(&view.task))))
-    }
-}
-
-/// Something to do.
-#[derive(Serialize, ToSchema)]
-pub struct AttemptView {
-    #[serde(flatten)]
-    lease: LeaseView,
-    /// The run that it belongs to.
-    run: String,
-    /// Which try this is, from 1.
-    attempt: u32,
-    /// The lease ends after so many seconds unless it is renewed: whoever has it then must have stopped.
-    lease_left: f64,
-    /// The function that is called.
-    action: Option<String>,
-    /// What it is called with.
-    input: Value,
-}
-
-impl AttemptView {
-    fn of(waiting: Waiting) -> AttemptView {
-        let (Attempt { lease, order, left, number, .. }, run) = waiting.now();
-        let mut order: Value = serde_json::from_slice(order.bytes()).unwrap_or_default();
-        let mut call = order["call"].take();
-        AttemptView {
-            lease: lease.into(),
-            run: run.to_string(),
-            attempt: number,
-            lease_left: left.0 as f64 / 1_000_000.0,
-            action: call["function"].as_str().map(str::to_owned),
-            input: call["input"].take(),
-        }
-    }
-}
-
-/// What a worker gets when it asks.
-#[derive(Serialize, ToSchema)]
-pub struct Handed {
-    attempts: Vec<AttemptView>,
-    /// These are to end; say so with `stopped`.
-    stop: Vec<LeaseView>,
 }
 
 /// Join: attempts are handed out from now on.
@@ -143,12 +82,12 @@ pub async fn join(
     State(app): State<App>,
     Body(new): Body<NewWorker>,
 ) -> Result<(StatusCode, Json<Joined>), Problem> {
-    if new.slots == 0 || new.slots > 10_000 {
+    if new.slots == 0 && new.process_slots == 0 || new.slots.max(new.process_slots) > MOST_SLOTS {
         return Err(Problem::invalid("a worker has 1 to 10,000 slots"));
     }
     let worker = Name::new(&new.name);
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let incarnation = u64::try_from(since.as_micros()).unwrap_or(1);
+    let incarnation = new.incarnation.unwrap_or(u64::try_from(since.as_micros()).unwrap_or(1));
     let names = |names: Vec<String>| -> Vec<Name> { names.into_iter().map(Name::from).collect() };
     let mut functions = names(new.actions);
     functions.sort();
@@ -157,8 +96,9 @@ pub async fn join(
     if queues.is_empty() {
         queues.push(Name::new(Requirement::DEFAULT_QUEUE));
     }
-    let skills = Skills { queues, labels: names(new.labels), functions, processes: false, io: false };
-    let slots = SlotCounts { process: 0, io: new.slots };
+    let (processes, io) = (new.process_slots > 0, new.has_runners);
+    let skills = Skills { queues, labels: names(new.labels), functions, processes, io };
+    let slots = SlotCounts { process: new.process_slots, io: new.slots };
     // Whoever has a name may be given something before this is answered.
     app.staff.inbox(app.tide.engine(), &worker, incarnation);
     tell(&app, Command::Join(Join { worker, incarnation, skills, slots })).await?;
@@ -191,6 +131,7 @@ pub async fn poll(
     Named(name): Named<String>,
     Ask(polling): Ask<Polling>,
 ) -> Result<Json<Handed>, Problem> {
+    let arrived = Instant::now();
     let wait = polling.wait.as_deref().map(duration).transpose()?.unwrap_or_default().min(LONGEST_POLL);
     let inbox = app.staff.inbox(app.tide.engine(), &Name::new(&name), polling.incarnation);
     if inbox.incarnation() != polling.incarnation {
@@ -203,8 +144,7 @@ pub async fn poll(
     if fetched.is_replaced {
         return Err(replaced(&name));
     }
-    let attempts = fetched.attempts.into_iter().map(AttemptView::of).collect();
-    Ok(Json(Handed { attempts, stop: fetched.stop.into_iter().map(LeaseView::from).collect() }))
+    Ok(Json(Handed::of(fetched, arrived)))
 }
 
 fn replaced(name: &str) -> Problem {
@@ -256,63 +196,6 @@ pub async fn heartbeat(
         }
         _ => Err(Problem::from(Error::Unavailable)),
     }
-}
-
-/// How an attempt ended.
-#[derive(Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Ended {
-    #[schema(example = "1042#3")]
-    task: String,
-    #[schema(example = "2.77")]
-    epoch: String,
-    state: EndState,
-    /// What it gives.
-    #[serde(default)]
-    output: Value,
-    /// What went wrong, in a sentence.
-    #[serde(default)]
-    error: Option<String>,
-}
-
-#[derive(Clone, Copy, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum EndState {
-    Succeeded,
-    /// It is tried again as its action says.
-    Failed,
-    /// It was told to stop, and has.
-    Stopped,
-    /// Given back unharmed, at no cost: the worker is about to leave.
-    HandedBack,
-}
-
-/// Say how an attempt ended. It is durable when this is answered.
-#[utoipa::path(
-    post, path = "/api/v1/workers/{name}/finish", tag = "workers", request_body = Ended,
-    params(("name" = String, Path, description = "As it joined.")),
-    responses(
-        (status = NO_CONTENT, description = "It has ended so."),
-        (status = CONFLICT, description = "The lease has passed to somebody else: nothing has changed.", body = Problem),
-    )
-)]
-pub async fn finish(
-    State(app): State<App>,
-    Named(name): Named<String>,
-    Body(ended): Body<Ended>,
-) -> Result<StatusCode, Problem> {
-    let outcome = match ended.state {
-        EndState::Succeeded => Outcome::Succeeded(Payload::new(ended.output.to_string())),
-        EndState::Failed => Outcome::failed(ended.error.unwrap_or_else(|| "it gave no reason".to_owned())),
-        EndState::Stopped => Outcome::Stopped,
-        EndState::HandedBack => Outcome::HandedBack,
-    };
-    // A worker that hands back is about to leave: it must not get the same thing again.
-    let offer = (outcome == Outcome::HandedBack).then(SlotCounts::default);
-    let lease = Lease::try_from(&LeaseView { task: ended.task, epoch: ended.epoch })?;
-    let worker = Name::new(&name);
-    tell(&app, Command::Finish(Finish { worker, lease, outcome, offer })).await?;
-    Ok(StatusCode::NO_CONTENT)
 }
 
 /// Which start of a worker is meant.
