@@ -4,10 +4,9 @@ use crate::args;
 use crate::failure::{Exit, Failure};
 use crate::files::{Source, expand, name_of, pack_of};
 use crate::out::{print, say};
-use crate::worker::{TOKEN, failed};
+use crate::server::{connect, failed};
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
-use tidegate_remote::Client;
 
 #[derive(Deserialize)]
 struct Applied {
@@ -23,8 +22,7 @@ struct Difference {
 }
 
 pub async fn apply(options: &args::Apply, quiet: bool) -> Result<Exit, Failure> {
-    let token = std::env::var(TOKEN).ok();
-    let client = Client::new(&options.server, token.as_deref()).map_err(|error| failed(&error))?;
+    let client = connect(&options.server)?;
     let mut files = Vec::new();
     for path in expand(&options.directory)? {
         let source = Source::read(&path)?;

@@ -43,7 +43,8 @@ pub enum Command {
     Run(Run),
     /// Serve the flows and actions of a directory here, for development: an engine, a worker, and HTTP on one port.
     ///
-    /// Files are read again when they change. It needs no token and is reached from this machine only.
+    /// Files are read again when they change. Unless there is a TIDEGATE_TOKEN, it needs none and is reached from this machine
+    /// only.
     Dev(Dev),
     /// Serve a store over HTTP: submissions, questions, limits, events. The description of all of it is at /docs.
     Serve(Serve),

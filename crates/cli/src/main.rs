@@ -19,6 +19,7 @@ mod prune;
 mod run;
 mod runs;
 mod serve;
+mod server;
 mod submit;
 mod time;
 mod why;

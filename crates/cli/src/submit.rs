@@ -3,7 +3,7 @@
 use crate::args::{self, Output};
 use crate::failure::{Exit, Failure};
 use crate::out::{print, say};
-use crate::worker::{TOKEN, failed};
+use crate::server::{connect, failed};
 use serde::Deserialize;
 use serde_json::{Map, Value as Json, json};
 use std::time::Duration;
@@ -35,8 +35,7 @@ struct Declared {
 }
 
 pub async fn submit(options: &args::Submit, quiet: bool) -> Result<Exit, Failure> {
-    let token = std::env::var(TOKEN).ok();
-    let client = Client::new(&options.server, token.as_deref()).map_err(|error| failed(&error))?;
+    let client = connect(&options.server)?;
     let inputs = inputs(&client, options).await?;
     let tags: Map<String, Json> =
         options.tag.iter().map(|(tag, value)| (tag.clone(), json!(value))).collect();
@@ -85,15 +84,7 @@ async fn inputs(client: &Client, options: &args::Submit) -> Result<Json, Failure
 }
 
 fn input(declared: &Declared) -> Input {
-    let kind = match declared.kind.as_str() {
-        "string" => InputType::String,
-        "integer" => InputType::Integer,
-        "number" => InputType::Number,
-        "boolean" => InputType::Boolean,
-        "list" => InputType::List,
-        "object" => InputType::Object,
-        _ => InputType::Any,
-    };
+    let kind = InputType::parse(&declared.kind).unwrap_or(InputType::Any);
     let name = Name::new(&declared.name);
     Input { name, kind, required: declared.required, default: None, description: None }
 }

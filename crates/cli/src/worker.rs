@@ -4,21 +4,21 @@ use crate::args;
 use crate::failure::{Exit, Failure};
 use crate::out::say;
 use crate::run::{Interrupts, guardian};
-use std::time::{SystemTime, UNIX_EPOCH};
+use crate::server::{connect, failed};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tidegate_core::ids::Name;
-use tidegate_remote::{Client, ClientError, Hired, hire};
+use tidegate_remote::{Hired, hire};
 use tidegate_worker::{Settings, WorkerError};
 
-/// What a caller has to show, where a server asks for it.
-pub const TOKEN: &str = "TIDEGATE_TOKEN";
+/// How long a server may take to hear that the worker has left.
+const LAST_WORDS: Duration = Duration::from_secs(2);
 
 pub async fn worker(options: &args::Worker, quiet: bool) -> Result<Exit, Failure> {
     let mut interrupts = Interrupts::listen()?;
-    let token = std::env::var(TOKEN).ok();
-    let client = Client::new(&options.server, token.as_deref()).map_err(|error| failed(&error))?;
+    let client = connect(&options.server)?;
     let settings = settings(options)?;
     let name = settings.name.clone();
-    let Hired { control, joined, mut left } = hire(client, settings);
+    let Hired { control, joined, mut left, said } = hire(client, settings);
     tokio::select! {
         joined = joined => match joined {
             Ok(Ok(())) => {}
@@ -43,6 +43,7 @@ pub async fn worker(options: &args::Worker, quiet: bool) -> Result<Exit, Failure
             }
         }
     };
+    let _ = tokio::time::timeout(LAST_WORDS, said).await;
     match ended {
         Ok(Ok(())) => Ok(Exit::Success),
         Ok(Err(WorkerError::Refused(refusal))) => {
@@ -80,41 +81,4 @@ fn host() -> String {
 
 fn gone() -> Failure {
     Failure::new("engine", "the worker ended by itself")
-}
-
-/// What a server, or the way to it, says.
-pub fn failed(error: &ClientError) -> Failure {
-    match error {
-        ClientError::Refused { faults, .. } if !faults.is_empty() => {
-            for fault in faults {
-                let failure = Failure::new("file", format!("{}: {}", fault.code, fault.message));
-                let failure = failure.at(format!("{}:{}:{}", fault.file, fault.line, fault.column));
-                fault.help.iter().fold(failure, |failure, help| failure.help(help.clone())).report();
-            }
-            Failure::new("server", error.to_string()).exit(Exit::Invalid)
-        }
-        ClientError::Refused { status, detail, help, .. } => {
-            let exit = match status {
-                404 => Exit::NotFound,
-                422 => Exit::Invalid,
-                500.. => Exit::Unreachable,
-                _ => Exit::Refused,
-            };
-            let failure = Failure::new("server", detail.clone()).exit(exit);
-            match (help, status) {
-                (Some(help), _) => failure.help(help.clone()),
-                (None, 401) => failure.help(format!("set {TOKEN}")),
-                (None, _) => failure,
-            }
-        }
-        ClientError::Address(_) => {
-            Failure::new("server", error.to_string()).exit(Exit::Invalid).help("write it as http://HOST:PORT")
-        }
-        ClientError::Token | ClientError::Key => {
-            Failure::new("server", error.to_string()).exit(Exit::Invalid)
-        }
-        ClientError::Unreachable(..) | ClientError::Unreadable(..) => {
-            Failure::new("server", error.to_string())
-        }
-    }
 }

@@ -28,6 +28,8 @@ pub struct Hired {
     pub joined: oneshot::Receiver<Result<(), ClientError>>,
     /// It has left, and nothing that it started runs any more.
     pub left: JoinHandle<Result<(), WorkerError>>,
+    /// The server has heard that it has left, or cannot be told.
+    pub said: JoinHandle<()>,
 }
 
 /// Has a worker work for a server.
@@ -37,9 +39,9 @@ pub fn hire(client: Client, settings: Settings) -> Hired {
     let (name, incarnation) = (settings.name.clone(), settings.incarnation);
     let (told, joined) = oneshot::channel();
     let remote = Remote { client, name, incarnation, to_worker, join: watch::Sender::new(None) };
-    tokio::spawn(remote.run(from_worker, told));
+    let said = tokio::spawn(remote.run(from_worker, told));
     let worker = Worker::new(settings);
-    Hired { control: worker.control(), joined, left: tokio::spawn(worker.run(link)) }
+    Hired { control: worker.control(), joined, left: tokio::spawn(worker.run(link)), said }
 }
 
 /// The worker's side of a server.

@@ -27,15 +27,15 @@ pub async fn serve(listener: TcpListener, app: App) {
     let (graceful, places) = (GracefulShutdown::new(), Arc::new(Semaphore::new(CONNECTIONS)));
     tokio::pin!(closed);
     loop {
-        let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
+        let accepting = async { (places.clone().acquire_owned().await, listener.accept().await) };
+        let (place, accepted) = tokio::select! {
+            accepted = accepting => accepted,
             () = &mut closed => break,
         };
         let Ok((stream, _)) = accepted else {
             tokio::time::sleep(REST).await;
             continue;
         };
-        let Ok(place) = places.clone().acquire_owned().await else { break };
         let connection = graceful.watch(connect(stream, router.clone()));
         tokio::spawn(async move {
             // A caller that goes away in the middle of something is nobody's error.

@@ -5,8 +5,9 @@ use super::ledger::Ledger;
 use super::server::{Leader, Server};
 use super::trail::{Hit, Start, Trail};
 use super::workload::Workload;
-use super::{exit_within, number};
+use super::{exit_within, number, signal};
 use anyhow::{Context, Result, bail};
+use rustix::process::Signal;
 use std::path::Path;
 use std::process::Child;
 use std::time::{Duration, Instant};
@@ -19,6 +20,8 @@ const NAMES: [&str; 3] = ["one", "two", "three"];
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 /// How long a process may take to work, after it was started or whatever else happened.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// How long one may take to end when it is asked to, and the last ones to drain what is left.
+const GOODBYE: Duration = Duration::from_secs(30);
 const DRAIN: Duration = Duration::from_secs(120);
 
 /// One of the processes, in whichever of its lives.
@@ -27,6 +30,8 @@ pub struct Member {
     pub process: u32,
     /// Since when it is expected to work.
     pub since: u64,
+    /// It was killed or asked to end, and has.
+    is_gone: bool,
 }
 
 pub struct Cluster {
@@ -64,7 +69,7 @@ impl Cluster {
         let orders = self.trail.orders(self.processes, submitters, kinds * NAMES.len() as u64);
         let name = Some(Name::new(NAMES[at as usize]));
         let child = Place { name, ..self.place.clone() }.start(&Orders { drain, ..orders })?;
-        Ok(Member { child, process: self.processes, since: clock::now() })
+        Ok(Member { child, process: self.processes, since: clock::now(), is_gone: false })
     }
 
     pub fn begin_again(&mut self, at: usize) -> Result<()> {
@@ -81,12 +86,42 @@ impl Cluster {
             bail!("process {process} ended by itself: {status}");
         }
         self.trail.look()?;
-        let (hit, died) = (self.trail.hit(process), clock::now());
-        self.write_down(Fact::Died, process, died);
-        Ok((hit, died))
+        Ok((self.trail.hit(process), self.is_gone(at)))
     }
 
-    pub fn write_down(&mut self, fact: Fact, process: u32, at: u64) {
+    /// Asks a process to end, and tells what it had under way then, and when it was gone.
+    pub fn end(&mut self, at: usize) -> Result<(Hit, u64)> {
+        let process = self.members[at].process;
+        signal(&self.members[at].child, Signal::TERM)?;
+        self.trail.look()?;
+        let hit = self.trail.hit(process);
+        exit_within(&mut self.members[at].child, GOODBYE)
+            .with_context(|| format!("process {process}, asked to end"))?;
+        Ok((hit, self.is_gone(at)))
+    }
+
+    fn is_gone(&mut self, at: usize) -> u64 {
+        let now = clock::now();
+        self.members[at].is_gone = true;
+        self.write_down(Fact::Died, self.members[at].process, now);
+        now
+    }
+
+    /// Lets a process go on that was stopped as a whole; when that was.
+    pub fn go_on(&mut self, at: usize) -> Result<u64> {
+        let resumed = clock::now();
+        self.write_down(Fact::Resumed, self.members[at].process, resumed);
+        self.members[at].since = resumed;
+        signal(&self.members[at].child, Signal::CONT)?;
+        Ok(resumed)
+    }
+
+    /// One of the others.
+    pub fn other_than(&mut self, at: usize) -> usize {
+        (at + 1 + self.random.index(NAMES.len() - 1)) % NAMES.len()
+    }
+
+    fn write_down(&mut self, fact: Fact, process: u32, at: u64) {
         self.recorder.append(&Record { process, ..Record::new(fact, 0, at) });
     }
 
@@ -103,10 +138,8 @@ impl Cluster {
             if let Some(found) = is_so(self, &starts)? {
                 return Ok(found);
             }
-            for member in &mut self.members {
-                if let Some(status) = member.child.try_wait()?
-                    && status.code().is_some()
-                {
+            for member in self.members.iter_mut().filter(|member| !member.is_gone) {
+                if let Some(status) = member.child.try_wait()? {
                     bail!("process {} ended by itself: {status}", member.process);
                 }
             }
@@ -136,8 +169,8 @@ impl Cluster {
         })
     }
 
-    /// Everybody is killed; what is left is drained, and judged.
-    pub fn drain(mut self, mut ledger: Ledger) -> Result<Ledger> {
+    /// Everybody is killed; what is left is drained, and judged. Jobs may have been handed back so many times.
+    pub fn drain(mut self, mut ledger: Ledger, hand_backs: u32) -> Result<Ledger> {
         for at in 0..NAMES.len() {
             self.kill(at)?;
         }
@@ -153,7 +186,7 @@ impl Cluster {
             self.recorder.append(&Record { order: past.order, ..Record::new(fact, job, clock::now()) });
         }
         let records = read(&self.place.records)?;
-        let case = Workload::Cluster.case(0);
+        let case = Workload::Cluster.case(hand_backs);
         let verdict = judge(&case, &records);
         ledger.count("executions whose lease was renewed", verdict.renewed);
         ledger.count_rare("executions that outlasted their lease", verdict.lapsed);

@@ -8,7 +8,7 @@ use crate::args;
 use crate::failure::{Exit, Failure};
 use crate::out::say;
 use crate::run::{Interrupts, guardian, make_directory};
-use crate::worker::TOKEN;
+use crate::server::TOKEN;
 use reload::Reload;
 use std::net::SocketAddr;
 use tidegate::{Tidegate, Work, Working};

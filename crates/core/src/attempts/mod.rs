@@ -331,7 +331,8 @@ impl Attempts {
         newest.is_some_and(|(newest, _)| lease.epoch <= newest.epoch) || self.settled.covers(lease)
     }
 
-    /// A newer grant makes all older ones of its task void. Whether one of them is still at the runner.
+    /// A newer grant makes all older ones of its task void. Whether one of them is still at the runner. What was not
+    /// acknowledged yet stays said: the newer grant may have come ahead of the commit of what it rests on, and be aborted.
     fn supersede(&mut self, newer: Lease, now: Moment, actions: &mut Vec<Action>) -> bool {
         let older: Vec<Lease> = self.table.of_task(newer.task).map(|(lease, _)| lease).collect();
         let mut one_is_live = false;
@@ -343,7 +344,8 @@ impl Attempts {
                     one_is_live = true;
                 }
                 Some(State::GivenUp) => one_is_live = true,
-                Some(State::Waiting(_) | State::Ended(_)) | None => self.forget(lease, now),
+                Some(State::Waiting(_)) => self.forget(lease, now),
+                Some(State::Ended(_)) | None => {}
             }
         }
         one_is_live

@@ -162,12 +162,17 @@ fn a_newer_grant_whose_time_runs_out_while_it_waits_is_not_started() {
 }
 
 #[test]
-fn a_newer_grant_makes_an_unacknowledged_report_void() {
+fn what_ended_is_said_until_it_is_acknowledged_whatever_was_granted_on_its_account() {
     let mut attempts = worker();
     deliver(&mut attempts, lease(1, 1), 0);
-    attempts.ended(lease(1, 1), succeeded(), at(10));
+    attempts.ended(lease(1, 1), Outcome::failed("once"), at(10));
     assert!(matches!(deliver(&mut attempts, lease(1, 2), 20)[..], [Action::Start { .. }]));
-    assert!(!attempts.tick(at(400)).iter().any(|action| matches!(action, Action::Report { .. })));
+    assert_eq!(attempts.abort(lease(1, 2), at(30)), [Action::Abandon { lease: lease(1, 2) }]);
+    attempts.ended(lease(1, 2), Outcome::Stopped, at(40));
+    assert_eq!(attempts.rejoined(at(50))[..1], report(lease(1, 1), Outcome::failed("once"))[..]);
+    assert_eq!(deliver(&mut attempts, lease(1, 1), 60), report(lease(1, 1), Outcome::failed("once")));
+    attempts.reported(lease(1, 1), at(70));
+    assert!(attempts.is_empty());
 }
 
 #[test]

@@ -78,6 +78,35 @@ pub enum InputType {
     Any,
 }
 
+impl InputType {
+    pub const ALL: [InputType; 7] = [
+        InputType::String,
+        InputType::Integer,
+        InputType::Number,
+        InputType::Boolean,
+        InputType::List,
+        InputType::Object,
+        InputType::Any,
+    ];
+
+    /// As files and the API call it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            InputType::String => "string",
+            InputType::Integer => "integer",
+            InputType::Number => "number",
+            InputType::Boolean => "boolean",
+            InputType::List => "list",
+            InputType::Object => "object",
+            InputType::Any => "any",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<InputType> {
+        InputType::ALL.into_iter().find(|kind| kind.as_str() == text)
+    }
+}
+
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Step {
     pub name: Name,

@@ -7,7 +7,7 @@ use axum::extract::State;
 use serde::Serialize;
 use serde_json::Value;
 use tidegate::Error;
-use tidegate_core::model::{Input, InputType};
+use tidegate_core::model::Input;
 use tidegate_core::overview::{DefinitionView, Kind};
 use utoipa::ToSchema;
 
@@ -48,19 +48,10 @@ impl Definition {
 
 impl InputView {
     fn of(input: &Input) -> InputView {
-        let kind = match input.kind {
-            InputType::String => "string",
-            InputType::Integer => "integer",
-            InputType::Number => "number",
-            InputType::Boolean => "boolean",
-            InputType::List => "list",
-            InputType::Object => "object",
-            InputType::Any => "any",
-        };
         let default = input.default.as_deref().and_then(|text| serde_json::from_str(text).ok());
         InputView {
             name: input.name.to_string(),
-            kind,
+            kind: input.kind.as_str(),
             required: input.required,
             default: default.unwrap_or_default(),
             description: input.description.clone(),

@@ -64,10 +64,6 @@ impl Inbox {
         self.ready().asked.elapsed()
     }
 
-    pub fn asked(&self) {
-        self.ready().asked = Instant::now();
-    }
-
     pub fn put(&self, delivery: Delivery) {
         let mut ready = self.ready();
         match delivery {
@@ -108,7 +104,8 @@ impl Inbox {
         }
     }
 
-    fn take(&self) -> Option<Fetched> {
+    /// All that is ready, if there is something.
+    pub fn take(&self) -> Option<Fetched> {
         let mut ready = self.ready();
         ready.asked = Instant::now();
         if ready.attempts.is_empty() && ready.stop.is_empty() && !ready.is_replaced {

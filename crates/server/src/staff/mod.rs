@@ -8,7 +8,7 @@ mod inbox;
 pub use inbox::{Fetched, Inbox, Waiting};
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tidegate::Name;
 use tidegate_engine::Engine;
@@ -22,16 +22,13 @@ pub struct Staff {
 }
 
 impl Staff {
-    /// The box of this start of a worker, made if there is none here.
-    pub fn inbox(&self, engine: &Engine, worker: &Name, incarnation: u64) -> Arc<Inbox> {
-        let mut boxes = self.boxes.lock().unwrap_or_else(PoisonError::into_inner);
-        boxes.retain(|_, inbox| inbox.idle() < SILENT);
-        if let Some(known) = boxes.get(worker).filter(|known| known.incarnation() >= incarnation) {
-            known.asked();
-            return known.clone();
+    /// The worker asks here: what it is handed comes here from now on, wherever it asked before. Its box, or that of a later
+    /// start of it.
+    pub fn attach(&self, engine: &Engine, worker: &Name, incarnation: u64) -> Arc<Inbox> {
+        let inbox = self.open(worker, incarnation);
+        if inbox.incarnation() != incarnation {
+            return inbox;
         }
-        let inbox = Arc::new(Inbox::new(incarnation));
-        boxes.insert(worker.clone(), inbox.clone());
         let held = Arc::downgrade(&inbox);
         let deliver = move |delivery| match held.upgrade() {
             Some(inbox) => {
@@ -44,11 +41,33 @@ impl Staff {
         inbox
     }
 
+    /// The box of this start of a worker, if it asks here.
+    pub fn known(&self, worker: &Name, incarnation: u64) -> Option<Arc<Inbox>> {
+        self.boxes().get(worker).filter(|known| known.incarnation() == incarnation).cloned()
+    }
+
+    fn open(&self, worker: &Name, incarnation: u64) -> Arc<Inbox> {
+        let mut boxes = self.boxes();
+        boxes.retain(|_, inbox| inbox.idle() < SILENT);
+        match boxes.get(worker).filter(|known| known.incarnation() >= incarnation) {
+            Some(known) => known.clone(),
+            None => {
+                let inbox = Arc::new(Inbox::new(incarnation));
+                boxes.insert(worker.clone(), inbox.clone());
+                inbox
+            }
+        }
+    }
+
     /// The worker has left.
     pub fn forget(&self, worker: &Name, incarnation: u64) {
-        let mut boxes = self.boxes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut boxes = self.boxes();
         if boxes.get(worker).is_some_and(|known| known.incarnation() == incarnation) {
             boxes.remove(worker);
         }
+    }
+
+    fn boxes(&self) -> MutexGuard<'_, BTreeMap<Name, Arc<Inbox>>> {
+        self.boxes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

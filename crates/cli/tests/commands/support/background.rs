@@ -62,3 +62,11 @@ impl Background {
         heard
     }
 }
+
+/// A test that fails leaves nothing running.
+impl Drop for Background {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -8,7 +8,7 @@ use axum::Json;
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use tidegate::{Error, Name, Refusal, Span};
 use tidegate_core::admission::SlotCounts;
 use tidegate_core::model::Cause;
@@ -129,7 +129,7 @@ pub async fn finish(
             _ => accepted.push(lease),
         }
     }
-    let inbox = app.staff.inbox(app.tide.engine(), &worker, finished.incarnation);
-    let handed = Handed::of(inbox.fetch(Duration::ZERO).await, arrived);
+    let ready = app.staff.known(&worker, finished.incarnation).and_then(|inbox| inbox.take());
+    let handed = Handed::of(ready.unwrap_or_default(), arrived);
     Ok(Json(Told { accepted, stale, handed }))
 }

@@ -100,7 +100,7 @@ pub async fn join(
     let skills = Skills { queues, labels: names(new.labels), functions, processes, io };
     let slots = SlotCounts { process: new.process_slots, io: new.slots };
     // Whoever has a name may be given something before this is answered.
-    app.staff.inbox(app.tide.engine(), &worker, incarnation);
+    app.staff.attach(app.tide.engine(), &worker, incarnation);
     tell(&app, Command::Join(Join { worker, incarnation, skills, slots })).await?;
     let joined = Joined { name: new.name, incarnation, heartbeat_every: HEARTBEAT_EVERY };
     Ok((StatusCode::CREATED, Json(joined)))
@@ -133,7 +133,7 @@ pub async fn poll(
 ) -> Result<Json<Handed>, Problem> {
     let arrived = Instant::now();
     let wait = polling.wait.as_deref().map(duration).transpose()?.unwrap_or_default().min(LONGEST_POLL);
-    let inbox = app.staff.inbox(app.tide.engine(), &Name::new(&name), polling.incarnation);
+    let inbox = app.staff.attach(app.tide.engine(), &Name::new(&name), polling.incarnation);
     if inbox.incarnation() != polling.incarnation {
         return Err(replaced(&name));
     }
@@ -187,8 +187,6 @@ pub async fn heartbeat(
 ) -> Result<Json<Kept>, Problem> {
     let worker = Name::new(&name);
     let has = having.has.iter().map(Lease::try_from).collect::<Result<Vec<_>, _>>()?;
-    // What is to be handed over again comes here.
-    app.staff.inbox(app.tide.engine(), &worker, having.incarnation);
     match tell(&app, Command::Heartbeat(Heartbeat { worker, incarnation: having.incarnation, has })).await? {
         Answer::Renewal(renewal) => {
             let views = |leases: Vec<Lease>| leases.into_iter().map(LeaseView::from).collect();
