@@ -27,7 +27,7 @@ impl Source {
     }
 
     fn of_pack(path: &Path, pack: Option<String>) -> Result<Source, Failure> {
-        let bytes = read_bounded(path)?;
+        let bytes = read_bounded(path, MAX_BYTES)?;
         Ok(Source { path: path.to_owned(), name: name_of(path), bytes, pack })
     }
 
@@ -143,8 +143,8 @@ fn is_yaml(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml")
 }
 
-/// Everything in a file, unless it is larger than any that is accepted: then hardly more than that is read of it.
-fn read_bounded(path: &Path) -> Result<Vec<u8>, Failure> {
+/// Everything in a file, unless it has more bytes than are accepted: then hardly more than that is read of it.
+pub fn read_bounded(path: &Path, most: usize) -> Result<Vec<u8>, Failure> {
     let failed = |error: io::Error| unreadable(path, &error);
     // Asked before it is opened: opening a pipe waits for whoever writes to it.
     let kind = std::fs::metadata(path).map_err(failed)?.file_type();
@@ -154,10 +154,10 @@ fn read_bounded(path: &Path) -> Result<Vec<u8>, Failure> {
         return Err(failure.help("/dev/stdin reads what is piped into this command"));
     }
     let mut bytes = Vec::new();
-    let one_too_many = MAX_BYTES as u64 + 1;
+    let one_too_many = most as u64 + 1;
     File::open(path).and_then(|file| file.take(one_too_many).read_to_end(&mut bytes)).map_err(failed)?;
-    if bytes.len() > MAX_BYTES {
-        let sentence = format!("the file is larger than {} KiB, the most that is read", MAX_BYTES / 1024);
+    if bytes.len() > most {
+        let sentence = format!("the file is larger than {} KiB, the most that is read", most / 1024);
         return Err(Failure::new("file-too-large", sentence).at(path.display()).exit(Exit::Invalid));
     }
     Ok(bytes)

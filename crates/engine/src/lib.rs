@@ -19,7 +19,7 @@ pub use reader::Reader;
 pub use recall::{is_there, recall};
 pub use server::{Input, MakeCore, Output, Server};
 pub use shell::{
-    Definition, Deliver, Delivery, Engine, EngineError, Evaluate, Prepared, Settings, in_one_form,
+    Attachment, Definition, Deliver, Delivery, Engine, EngineError, Evaluate, Prepared, Settings, in_one_form,
 };
 pub use tidegate_wire as wire;
 pub use writer::{GivenUp, Released, Ticket, Writer};

@@ -6,9 +6,9 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 use support::{attempt, engine, join, node_of, server, submit, succeeded, worker};
 use tidegate_core::admission::SlotCounts;
-use tidegate_core::ids::{RunId, TaskId};
+use tidegate_core::ids::{Name, RunId, TaskId};
 use tidegate_core::protocol::{
-    Answer, Command, Heartbeat, LARGEST_PAYLOAD, Payload, Refusal, Submission, Submit,
+    Answer, Command, Heartbeat, Join, LARGEST_PAYLOAD, Payload, Refusal, Submission, Submit,
 };
 use tidegate_core::state::State;
 use tidegate_core::time::{Moment, Span};
@@ -95,6 +95,24 @@ async fn who_begins_to_lead_has_its_own_workers_whatever_was_thought_of_them_bef
     let delivered = tokio::time::timeout(Duration::from_secs(30), attempt(&mut deliveries)).await;
     second.report(vec![succeeded(delivered.expect("its worker is given something"))]);
     assert_eq!(second.result(RunId(1)).await.unwrap().unwrap().state, State::Succeeded);
+}
+
+#[tokio::test]
+async fn who_begins_to_lead_does_not_speak_of_workers_that_it_was_told_to_forget() {
+    let store = MemoryStore::new();
+    let (first, second) = two(&store).await;
+    let attachment = second.attach_to(worker(), 1, Box::new(|_| true));
+    second.insist(join(1)).await.unwrap();
+    second.forget(worker(), 1, attachment);
+    let slots = SlotCounts::default();
+    first.insist(Command::Offer { worker: worker(), incarnation: 1, slots }).await.unwrap();
+    first.shut_down().await;
+    second.insist(Command::Submit(submit(1))).await.unwrap();
+    let mut deliveries = second.attach(Name::new("other"), 1);
+    let Command::Join(join) = join(1) else { panic!() };
+    second.insist(Command::Join(Join { worker: Name::new("other"), ..join })).await.unwrap();
+    let delivered = tokio::time::timeout(Duration::from_secs(30), attempt(&mut deliveries)).await;
+    delivered.expect("nobody else has it");
 }
 
 #[tokio::test]

@@ -60,6 +60,8 @@ pub enum Problem {
     BadName { name: String, what: &'static str, rule: &'static str },
     #[error("`{text}` is not a duration")]
     BadDuration { text: String },
+    #[error("`{field}` of no time at all")]
+    NoTime { field: &'static str },
     #[error("a lease of {text} is outside of what works: 1s to 1h")]
     BadLease { text: String },
     #[error("`{text}` is neither a duration nor a time")]
@@ -118,7 +120,7 @@ pub enum Problem {
     // Steps.
     #[error("a flow needs at least one step")]
     NoSteps,
-    #[error("`run` needs at least a program")]
+    #[error("there is nothing to run")]
     NoProgram,
     #[error("{what} `{name}` does nothing")]
     NoWork { what: &'static str, name: String },
@@ -166,6 +168,8 @@ pub enum Problem {
     UnknownInput { input: String, meant: Option<String> },
     #[error("there is no variable `{name}`")]
     UnknownVariable { name: String, meant: Option<String> },
+    #[error("`{of}` has no `{name}`")]
+    NoSuchOutput { of: String, name: String, meant: Option<String>, known: String },
     #[error("there is no filter `{name}`")]
     UnknownFilter { name: String },
     #[error("there is no test `{name}`")]
@@ -212,6 +216,7 @@ impl Problem {
             | UnknownPool { meant, .. }
             | UnknownConnection { meant, .. }
             | UnknownInput { meant, .. }
+            | NoSuchOutput { meant, .. }
             | BadCause { meant, .. } => meant.as_deref(),
             _ => None,
         }
@@ -249,6 +254,10 @@ impl Problem {
                 format!("what it defines is called `{name}` or `{pack}.{name}`, which means the same")
             }
             WrongInput { expected: "text", .. } => "put it in quotes".to_owned(),
+            NoSuchOutput { known, .. } if known.is_empty() => {
+                "the flow gives nothing back: say what under its `outputs:`".to_owned()
+            }
+            NoSuchOutput { known, .. } => format!("it has {known}"),
             NotAfter { step, other } => format!("add `{other}` to `after` of step `{step}`"),
             _ => return None,
         })
@@ -267,7 +276,7 @@ impl Problem {
             BadName { rule, .. } | BadUrl { rule, .. } | BadDatabase { rule, .. } => rule,
             UnquotedTemplate => "write it like \"{{ inputs.items }}\": YAML reads a bare `{` as an object",
             Tab => "indent with spaces",
-            NoProgram => "write it like `[echo, hello]`: a program, then its arguments",
+            NoProgram => "write `run: [echo, hello]`, a program and its arguments, or `shell: echo hello`",
             TwoDocuments { .. } => "put `---` on a line between them",
             UnknownDocument => {
                 "a document starts with `flow:`, `action:`, `limits:`, `pools:` or `connections:`"
@@ -276,6 +285,7 @@ impl Problem {
                 "it is how long a worker that has gone silent keeps its units; without one they are kept 30s"
             }
             BadDuration { .. } => "write it like `200ms`, `30s`, `5m`, `2h`, `1d` or `1h30m`",
+            NoTime { .. } => "nothing could ever be in time: write a duration such as `30s`, or leave it out",
             BadWait { .. } => "write it like `30s`, `1h30m`, `2030-01-31T08:00:00Z`, or as a template",
             BadRate { .. } => "write it like `100/1m`: starts, a slash, and a duration",
             BadQuota { .. } => "write it like `10000/1d`; the window is `1m`, `1h`, `1d`, `1w` or `1mo`",
@@ -321,6 +331,6 @@ fn did_you_mean(word: impl AsRef<str>) -> String {
     format!("did you mean `{}`?", word.as_ref())
 }
 
-fn list(words: &[&str]) -> String {
+pub(crate) fn list(words: &[&str]) -> String {
     words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ")
 }

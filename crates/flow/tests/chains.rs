@@ -108,13 +108,16 @@ fn a_chain_that_brings_too_much_is_refused() {
     order(&small, &scope);
     let large = flow("do: [{ name: a, run: [echo, \"{{ inputs.big | length }}\"] }]");
     let Evaluation::Failed { error } = evaluate_step(&large, 2, &scope) else { panic!() };
-    assert_eq!(error, "`inputs`: the value is larger than 1048576 bytes");
+    assert_eq!(error, "`inputs`: the value is larger than 1048576 bytes (demo.yaml:6)");
     scope.inputs["big"] = json!(["x".repeat(600 * 1024)]);
     scope.steps.get_mut("list").unwrap().output = json!({ "stdout": "x".repeat(600 * 1024) });
     let large =
         flow("do: [{ name: a, run: [echo, \"{{ inputs.big }}\", \"{{ steps.list.output.stdout }}\"] }]");
     let Evaluation::Failed { error } = evaluate_step(&large, 2, &scope) else { panic!() };
-    assert_eq!(error, "the chain and everything that its templates refer to are larger than 1048576 bytes");
+    assert_eq!(
+        error,
+        "the chain and everything that its templates refer to are larger than 1048576 bytes (demo.yaml:6)"
+    );
 }
 
 #[test]

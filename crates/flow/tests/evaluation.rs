@@ -14,7 +14,7 @@ use tidegate_flow::parse;
 /// A flow whose step `it` is `step`, after a step `first`.
 fn flow(step: &str) -> Flow {
     let text = format!(
-        "flow: demo\ninputs:\n  url: {{ type: string }}\n  rows: {{ type: any }}\nsteps:\n  first: {{ run: [echo] }}\n  it:\n    after: [first]\n{step}\n"
+        "flow: demo\ninputs:\n  url: {{ type: string }}\n  rows: {{ type: any }}\nsteps:\n  first: {{ action: anything }}\n  it:\n    after: [first]\n{step}\n"
     );
     let mut document = parse("demo.yaml", text).unwrap_or_else(|errors| panic!("{}", errors.render(false)));
     document.flows.remove(0)
@@ -145,7 +145,7 @@ fn errors_name_the_field_and_what_is_undefined() {
         ("wait: \"{{ inputs.url }}\"", "`wait`: `http://x/?a=1&b=<2>` is neither a duration nor a time"),
     ];
     for (text, error) in cases {
-        assert_eq!(failure(&format!("    {text}")), error);
+        assert_eq!(failure(&format!("    {text}")), format!("{error} (demo.yaml:7)"));
     }
 }
 
@@ -187,7 +187,7 @@ fn loops_give_their_list_and_then_their_items() {
         panic!()
     };
     assert!(orders[0].is_ok());
-    assert_eq!(orders[1], Err("`run[1]`: `item.id` is undefined".to_owned()));
+    assert_eq!(orders[1], Err("`run[1]`: `item.id` is undefined (demo.yaml:7)".to_owned()));
 }
 
 #[test]
@@ -201,7 +201,7 @@ fn items_of_a_loop_over_flows_are_given_what_the_flow_takes() {
     };
     let given = items[0].as_ref().map(|item| (json_of(&item.order), item.key.clone()));
     assert_eq!(given, Ok((json!({ "tenant": "acme", "plan": "free" }), None)));
-    let error = "flow `onboard`: input `tenant` must be text, not an integer";
+    let error = "flow `onboard`: input `tenant` must be text, not an integer (demo.yaml:7)";
     assert_eq!(items[1], Err(error.to_owned()), "as a plain step would say");
     let plain = flow("    flow: onboard\n    inputs: { tenant: 7 }");
     assert_eq!(evaluate_step(&plain, 1, &scope), Evaluation::Failed { error: error.to_owned() });
@@ -273,7 +273,7 @@ fn actions_see_their_inputs_and_nothing_else() {
     let inputs = json!({ "what": "http://x/?a=1&b=<2>", "loud": true });
     assert_eq!(json_of(&rendered.order), json!({"call": {"function": "say", "input": inputs } }));
     let wrong = flow("    action: say\n    inputs: { what: 3, lout: 1 }");
-    let error = "action `say`: input `what` must be text, not an integer; there is no input `lout`; did you mean `loud`?";
+    let error = "action `say`: input `what` must be text, not an integer; there is no input `lout`; did you mean `loud`? (demo.yaml:7)";
     assert_eq!(
         evaluate_step(&wrong, 1, &with(Callee::Action(run))),
         Evaluation::Failed { error: error.to_owned() }
@@ -364,7 +364,7 @@ fn whether_a_step_is_wanted_can_be_asked_alone() {
     };
     assert_eq!(asked("{{ steps.first.output.exit_code == 0 }}"), None);
     assert_eq!(asked("{{ steps.first.output.flag }}"), Some(Evaluation::Skipped));
-    let error = "`when` must be `true` or `false`, not nothing".to_owned();
+    let error = "`when` must be `true` or `false`, not nothing (demo.yaml:7)".to_owned();
     assert_eq!(asked("{{ steps.first.output.nothing }}"), Some(Evaluation::Failed { error }));
     assert_eq!(evaluate_when(&flow("    run: [echo]"), 1, &scope()), None);
     assert!(matches!(evaluate_when(&flow("    run: [echo]"), 9, &scope()), Some(Evaluation::Failed { .. })));

@@ -62,7 +62,7 @@ fn parameters_keep_their_types() {
 fn one_expression_gives_all_parameters_or_says_that_it_is_no_list() {
     let sql = r#"{ connection: files, query: select 1, params: "{{ inputs.v }}" }"#;
     assert_eq!(order(sql, json!([1, "a"]))["sql"]["statements"][0]["params"], r#"[1,"a"]"#);
-    let error = "`params` must be a list, not text".to_owned();
+    let error = "`params` must be a list, not text (demo.yaml:5)".to_owned();
     assert_eq!(evaluate(sql, json!("a")), Evaluation::Failed { error });
 }
 

@@ -36,7 +36,7 @@ pub fn plan(options: &args::Plan) -> Result<Exit, Failure> {
 }
 
 /// A core that knows the document and nothing else.
-fn declared(document: &Document) -> Core {
+pub fn declared(document: &Document) -> Core {
     let Document { flows, limits, actions, files } = document.clone();
     let mut core = Core::new(1);
     core.apply(Command::Declare(Declare { flows, actions, limits, files }), Moment(0));

@@ -22,6 +22,7 @@ mod tests;
 mod tree;
 mod view;
 mod watch;
+mod workers;
 
 use crate::args;
 use crate::diary::{Recorder, keep_events, last_position, remove_old_orphans};
@@ -290,7 +291,7 @@ fn conclude(id: RunId, state: State, error: Option<String>, interrupted: bool) -
     }
     let (code, verb) = match state {
         State::Cancelled if interrupted => ("cancelled", "was cancelled".to_owned()),
-        State::Cancelled => ("cancelled", "was cancelled from outside".to_owned()),
+        State::Cancelled => ("cancelled", "was cancelled".to_owned()),
         State::TimedOut => ("timed-out", "timed out".to_owned()),
         state => ("failed", state_of(state)),
     };

@@ -2,11 +2,12 @@
 
 use crate::args;
 use crate::failure::{Exit, Failure};
-use crate::files::{Set, Source, name_of};
+use crate::files::{Set, name_of, read_bounded};
 use serde_json::{Map, Value as Json};
 use std::path::Path;
 use tidegate_core::ids::Name;
 use tidegate_core::model::{Action, Flow, Input, Origin};
+use tidegate_core::protocol::LARGEST_PAYLOAD;
 use tidegate_flow::Document;
 use tidegate_flow::submit::{Refused, check_inputs, inputs_from_text, submission};
 
@@ -62,6 +63,7 @@ impl Prepared {
     pub fn read(file: &Path, options: &args::Run) -> Result<Prepared, Failure> {
         let document = document(file)?;
         let chosen = choose(&document, file, options)?;
+        super::workers::has_all(&document, &chosen)?;
         let given = inputs(&chosen, options)?;
         let inputs = chosen.check(given).map_err(|refused| wrong_inputs(&refused, &chosen, options))?;
         let (tags, priority) = (options.tag.clone(), options.priority);
@@ -127,9 +129,9 @@ fn inputs(chosen: &Chosen, options: &args::Run) -> Result<Json, Failure> {
 }
 
 fn object(path: &Path) -> Result<Map<String, Json>, Failure> {
-    let source = Source::read(path)?;
+    let bytes = read_bounded(path, LARGEST_PAYLOAD)?;
     let wrong = |why: String| Failure::new("inputs", why).at(path.display()).exit(Exit::Invalid);
-    match serde_json::from_slice(&source.bytes) {
+    match serde_json::from_slice(&bytes) {
         Ok(Json::Object(values)) => Ok(values),
         Ok(_) => Err(wrong("the inputs must be a JSON object".to_owned())),
         Err(error) => Err(wrong(format!("the inputs are not JSON: {error}"))),

@@ -75,5 +75,5 @@ fn the_first_flow_does_what_the_guide_says() {
     let flow = fenced(FIRST_FLOW, "yaml")[0];
     let test = Test::new().file("greet.yaml", flow);
     let test = test.args(["run", "greet.yaml", "-q", "-i", "name=Ada", "-o", "json"]);
-    assert_eq!(test.run().stdout, "{\"said\":\"Hello, Ada\"}\n");
+    assert_eq!(test.run().stdout, "{\"said\":\"HELLO, ADA\"}\n");
 }

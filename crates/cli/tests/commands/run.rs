@@ -49,6 +49,48 @@ outputs: { sum: "{{ inputs.a + inputs.b }}", c: "{{ inputs.c }}" }
 }
 
 #[test]
+fn what_only_other_workers_can_do_is_refused_before_anything_runs() {
+    let flow = r#"
+flow: outer
+steps:
+  prepare: { run: [touch, prepared] }
+  deep: { after: [prepare], flow: inner }
+---
+flow: inner
+steps:
+  call: { action: train }
+---
+action: train
+run: [echo, training]
+on: { queue: gpu, labels: [a100, big] }
+---
+flow: other
+steps: { one: { run: [echo, fine] } }
+"#;
+    let test = Test::new().file("gpu.yaml", flow).args(["run", "gpu.yaml"]).status(2);
+    golden("no-worker", &test.run().stderr);
+    assert!(!test.path("prepared").exists());
+    let test = test.args(["run", "gpu.yaml", "--action", "train"]).status(2);
+    assert!(test.run().stderr.contains("action `train` needs a worker of queue `gpu` with `a100`, `big`"));
+    test.args(["run", "gpu.yaml", "--flow", "other"]).status(0).run();
+}
+
+#[test]
+fn a_template_that_fails_while_it_runs_says_where_it_stands() {
+    let flow = r#"
+flow: failing
+steps:
+  list: { run: [echo, "{}"] }
+  use:
+    after: [list]
+    run: [echo, "{{ steps.list.output.json.name }}"]
+"#;
+    let outcome = Test::new().file("failing.yaml", flow).args(["run", "failing.yaml"]).status(1).run();
+    let error = "`run[1]`: `steps.list.output.json.name` is undefined (failing.yaml:5)";
+    assert!(outcome.stderr.contains(error), "{}", outcome.stderr);
+}
+
+#[test]
 fn a_failing_flow_says_which_step_failed() {
     let flow = r#"
 flow: failing

@@ -235,6 +235,12 @@ impl Upstream {
         }
     }
 
+    /// Nobody hears of this start of a worker from here any more.
+    pub(crate) fn forget(&mut self, worker: &Name, incarnation: u64) {
+        self.attached.retain(|name, start| name != worker || *start != incarnation);
+        self.joined.retain(|name, join| name != worker || join.incarnation != incarnation);
+    }
+
     /// How the workers of this process joined, for when it leads itself.
     pub(crate) fn joins(&self) -> Vec<Command> {
         self.joined.values().cloned().map(Command::Join).collect()

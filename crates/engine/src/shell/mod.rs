@@ -98,7 +98,7 @@ pub enum Delivery {
 pub type Deliver = Box<dyn Fn(Delivery) -> bool + Send>;
 
 /// Tells one way to a worker from another that came after it.
-pub(crate) type Attachment = Arc<()>;
+pub type Attachment = Arc<()>;
 
 /// The way to a worker.
 struct Attached {
@@ -394,10 +394,19 @@ impl Engine {
 
     /// The same, without anybody in between: `deliver` is called where decisions are carried out, and must not wait. It
     /// says whether the worker is still there.
-    pub fn attach_to(&self, worker: Name, incarnation: u64, deliver: Deliver) {
+    pub fn attach_to(&self, worker: Name, incarnation: u64, deliver: Deliver) -> Attachment {
+        let attachment = Attachment::default();
+        let attached = Attached { incarnation, deliver, attachment: attachment.clone() };
         // If the engine has ended, `deliver` is dropped.
-        let attached = Attached { incarnation, deliver, attachment: Attachment::default() };
         let _ = self.ask_for(Request::Attach { worker, attached, forward: true });
+        attachment
+    }
+
+    /// This start of a worker is not reached here any more, or not in that way: nobody who leads later is told of it by
+    /// this process.
+    pub fn forget(&self, worker: Name, incarnation: u64, attachment: Attachment) {
+        // An engine that has ended tells nobody anything.
+        let _ = self.ask_for(Request::Forget { worker, incarnation, attachment });
     }
 
     /// The worker of another server, for as long as this one leads.

@@ -52,6 +52,12 @@ pub(super) enum Request {
         worker: Name,
         attachment: Attachment,
     },
+    /// A worker of this process is not reached here any more.
+    Forget {
+        worker: Name,
+        incarnation: u64,
+        attachment: Attachment,
+    },
     /// Attempts that ended, acknowledged by deliveries.
     Reports(Vec<Finish>),
     /// The answer to a question of the core.

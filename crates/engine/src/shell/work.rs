@@ -260,6 +260,10 @@ impl Shell {
                 self.attach(worker, attached);
             }
             Request::Detach { worker, attachment } => self.detach(&worker, &attachment),
+            Request::Forget { worker, incarnation, attachment } => {
+                self.upstream.forget(&worker, incarnation);
+                self.detach(&worker, &attachment);
+            }
             Request::Reports(finished) => self.take_reports(finished),
             Request::Evaluated(command) => self.take(Waiter::Nobody, command),
             Request::HandOver(parcel, order) => self.hand_over(parcel, order),

@@ -41,7 +41,7 @@ pub(super) fn compile(
         needs: step::needs(cx, fields.get("on"), needs),
         retry: fields.get("retry").map_or(Retry::ONCE, |entry| step::retry(cx, entry)),
         max_losses: step::max_losses(cx, &fields).unwrap_or(MAX_LOSSES),
-        timeout: fields.get("timeout").and_then(|entry| cx.duration(entry)),
+        timeout: cx.time_of(&fields, "timeout"),
         origin: cx.origin(head.key_span),
         action: name?,
     };

@@ -152,6 +152,16 @@ impl Context<'_> {
         duration
     }
 
+    /// How long something may take, which is some time at least.
+    pub fn time_of(&mut self, fields: &Fields<'_>, field: &'static str) -> Option<time::Span> {
+        let entry = fields.get(field)?;
+        let time = self.duration(entry)?;
+        if time == time::Span::ZERO {
+            self.report(entry.node.span, Problem::NoTime { field });
+        }
+        Some(time)
+    }
+
     /// One of a few words.
     pub fn choice<T: Copy>(&mut self, entry: &Entry, words: &[(&'static str, T)]) -> Option<T> {
         let word = self.text(&entry.node, &entry.key)?;

@@ -3,6 +3,7 @@
 use super::calls::Known;
 use super::connections::Connections;
 use super::context::Context;
+use super::outlines::Outputs;
 use super::packs;
 use super::pools::Pools;
 use super::{Document, Elsewhere, action, flow, limits, recursion};
@@ -28,6 +29,7 @@ enum Kind {
 pub(super) struct Declared {
     pub pools: Pools,
     pub connections: Connections,
+    pub outputs: Outputs,
 }
 
 pub(super) fn compile(
@@ -48,7 +50,9 @@ pub(super) fn compile(
         *kind == Some(Kind::Capacity) && node.entries().iter().any(|entry| entry.key != "connections")
     });
     let pools = Pools::new(&limits.pools, elsewhere.pools(), limited);
-    let declared = Declared { pools, connections };
+    let packs = documents.iter().map(|(file, node)| (diagnostics.source(*file).pack.as_deref(), node));
+    let outputs = Outputs::of(packs);
+    let declared = Declared { pools, connections, outputs };
     let (mut flows, mut actions): (Vec<Flow>, Vec<Action>) = Default::default();
     let mut found = Vec::new();
     for ((file, node), kind) in documents.iter().zip(&kinds) {

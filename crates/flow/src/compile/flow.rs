@@ -43,9 +43,9 @@ pub(super) fn compile(
         key: fields.get("key").map(|entry| cx.template(&entry.node, before)),
         when_busy: policy::when_busy(cx, &fields),
         parallel_steps: cx.count_of(&fields, "parallel_steps"),
-        timeout: fields.get("timeout").and_then(|entry| cx.duration(entry)),
+        timeout: cx.time_of(&fields, "timeout"),
         fail_fast: fields.get("fail_fast").and_then(|entry| cx.flag(entry)).unwrap_or(false),
-        outputs: outputs(cx, &fields, &input_names),
+        outputs: outputs(cx, &fields, &input_names, declared),
         steps,
         file: Name::new(&cx.source().name),
         line: cx.line(concurrency.unwrap_or(head).key_span),
@@ -94,16 +94,24 @@ fn steps(
         return Vec::new();
     }
     let graph = graph::compile(cx, steps);
-    let around = Surroundings { inputs, declared, graph: &graph };
+    let outputs = declared.outputs.of_steps(steps, cx.source().pack.as_deref());
+    let around = Surroundings { inputs, declared, graph: &graph, outputs: &outputs };
     let compiled =
         steps.iter().enumerate().map(|(index, entry)| step::compile(cx, index, entry, &around, calls));
     compiled.flatten().collect()
 }
 
-fn outputs(cx: &mut Context<'_>, fields: &Fields<'_>, inputs: &[String]) -> Option<Template> {
+fn outputs(
+    cx: &mut Context<'_>,
+    fields: &Fields<'_>,
+    inputs: &[String],
+    declared: &Declared,
+) -> Option<Template> {
     let entry = fields.get("outputs")?;
     cx.entries(entry);
-    let steps = fields.get("steps").map(|steps| graph::indexes(steps.node.entries())).unwrap_or_default();
-    let names = Names { inputs, steps: Some(&steps), run: true, ..Names::default() };
+    let entries = fields.get("steps").map_or(&[][..], |steps| steps.node.entries());
+    let steps = graph::indexes(entries);
+    let outputs = declared.outputs.of_steps(entries, cx.source().pack.as_deref());
+    let names = Names { inputs, steps: Some(&steps), outputs: &outputs, run: true, ..Names::default() };
     Some(cx.template(&entry.node, names))
 }

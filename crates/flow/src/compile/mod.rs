@@ -10,6 +10,7 @@ mod graph;
 mod inputs;
 mod limits;
 mod looping;
+mod outlines;
 mod packs;
 mod policy;
 mod pools;

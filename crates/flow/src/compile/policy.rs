@@ -95,7 +95,7 @@ pub(super) fn line(cx: &mut Context<'_>, entry: Option<&Entry>) -> Line {
     Line {
         max_length: cx.count_of(&fields, "max_length").unwrap_or(usual.max_length),
         start_within: match fields.get("start_within") {
-            Some(entry) => cx.duration(entry),
+            Some(_) => cx.time_of(&fields, "start_within"),
             None => usual.start_within,
         },
         when_full: fields

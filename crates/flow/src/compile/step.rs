@@ -9,7 +9,7 @@ use super::templates::looks_at_states;
 use super::{looping, work};
 use crate::grammar::{self, BACKOFFS, CAUSES};
 use crate::problem::{Problem, quoted};
-use crate::template::Names;
+use crate::template::{Names, Outline};
 use crate::yaml::{Entry, Node, Value};
 use tidegate_core::ids::Name;
 use tidegate_core::model::{Cause, Requirement, Retry, Rule, Step};
@@ -21,6 +21,8 @@ pub(super) struct Surroundings<'a> {
     pub inputs: &'a [String],
     pub declared: &'a Declared,
     pub graph: &'a Graph,
+    /// What each step of the flow puts out.
+    pub outputs: &'a [Outline],
 }
 
 pub(super) fn compile(
@@ -37,6 +39,7 @@ pub(super) fn compile(
     let names = Names {
         inputs: around.inputs,
         steps: Some(&around.graph.indexes),
+        outputs: around.outputs,
         step: Some((&entry.key, &ended)),
         in_loop: false,
         before_loop: looped,
@@ -52,7 +55,6 @@ pub(super) fn compile(
     calls.extend(work::call(cx, &fields, work.as_ref(), &pools));
     let runner = work.as_ref().map_or_else(Requirement::process, |work| work::runner(&fields, work));
     let needs = needs(cx, fields.get("on"), runner);
-    let duration = |cx: &mut Context<'_>, field| fields.get(field).and_then(|entry| cx.duration(entry));
     Some(Step {
         after: around.graph.after[index].clone(),
         rule: rule(cx, &fields, names),
@@ -61,8 +63,8 @@ pub(super) fn compile(
         needs,
         retry: fields.get("retry").map(|entry| retry(cx, entry)),
         max_losses: max_losses(cx, &fields),
-        timeout: duration(cx, "timeout"),
-        start_within: duration(cx, "start_within"),
+        timeout: cx.time_of(&fields, "timeout"),
+        start_within: cx.time_of(&fields, "start_within"),
         line: cx.line(entry.key_span),
         name: name?,
         work: work?,

@@ -2,7 +2,7 @@
 
 use super::render::Renderer;
 use super::scope::{Callee, Scope};
-use super::{no_such_step, work};
+use super::{at, no_such_step, work};
 use crate::template::Compiled;
 use minijinja::value::Value;
 use serde_json::Value as Json;
@@ -29,7 +29,8 @@ impl Items {
         let Some(step) = flow.steps.get(step) else { return no_such_step(flow, step) };
         let render = |(index, item): (u32, &Json)| {
             let renderer = Renderer::new(Scope::with_item(&self.base, item, index));
-            work::order(step, &self.callee, &renderer.compiled(self.compiled.clone()))
+            let order = work::order(step, &self.callee, &renderer.compiled(self.compiled.clone()));
+            order.map_err(|error| at(flow, step, &error))
         };
         let mut bytes = 0;
         let fits = |item: &Result<Rendered, String>| {

@@ -28,7 +28,7 @@ use tidegate_core::protocol::{Evaluation, LARGEST_OUTPUT, LARGEST_PAYLOAD, Paylo
 /// A step whose predecessors have ended: is it skipped, and if not, what is it to do?
 pub fn evaluate_step(flow: &Flow, step: usize, scope: &Scope) -> Evaluation {
     let Some(step) = flow.steps.get(step) else { return no_such_step(flow, step) };
-    answer(try_step(step, scope))
+    answer(try_step(step, scope).map_err(|error| at(flow, step, &error)))
 }
 
 /// How such a step ends before it is asked what it is to do; nothing if it is to be done.
@@ -37,7 +37,7 @@ pub fn evaluate_when(flow: &Flow, step: usize, scope: &Scope) -> Option<Evaluati
     match is_wanted(step, &Renderer::new(scope.root())) {
         Ok(true) => None,
         Ok(false) => Some(Evaluation::Skipped),
-        Err(error) => Some(Evaluation::Failed { error }),
+        Err(error) => Some(Evaluation::Failed { error: at(flow, step, &error) }),
     }
 }
 
@@ -63,7 +63,7 @@ pub fn evaluate_outputs(flow: &Flow, scope: &Scope) -> Evaluation {
         }
         Ok(Evaluation::Outputs(Payload::new(bytes)))
     });
-    answer(outputs)
+    answer(outputs.map_err(|error| format!("{error} ({})", flow.file)))
 }
 
 fn try_step(step: &Step, scope: &Scope) -> Result<Evaluation, String> {
@@ -94,6 +94,11 @@ fn is_wanted(step: &Step, renderer: &Renderer) -> Result<bool, String> {
         Json::Bool(wanted) => Ok(wanted),
         other => Err(format!("`when` must be `true` or `false`, not {}", json_kind(&other))),
     }
+}
+
+/// An error, and where the step stands.
+fn at(flow: &Flow, step: &Step, error: &str) -> String {
+    format!("{error} ({}:{})", flow.file, step.line)
 }
 
 fn too_many(items: usize) -> String {

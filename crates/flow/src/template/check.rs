@@ -1,8 +1,8 @@
 //! What can be said about a template before it is ever rendered: its syntax, and the names it uses.
 
 use super::engine::environment;
-use super::{KEYWORDS, Reference, Scan, is_template, scan, single_expression};
-use crate::problem::{Problem, quoted};
+use super::{KEYWORDS, Outline, Reference, Scan, is_template, scan, single_expression};
+use crate::problem::{Problem, list, quoted};
 use minijinja::ErrorKind;
 use std::collections::{BTreeMap, HashMap};
 use tidegate_core::suggest::nearest;
@@ -27,6 +27,8 @@ pub(crate) struct Names<'a> {
     pub inputs: &'a [String],
     /// All steps of the flow and their indexes; `None` where no step has run yet.
     pub steps: Option<&'a HashMap<String, usize>>,
+    /// What each of them puts out.
+    pub outputs: &'a [Outline],
     /// The step the template belongs to, and for each step whether it has ended before this one starts.
     pub step: Option<(&'a str, &'a [bool])>,
     /// Whether there is an `item`.
@@ -34,8 +36,8 @@ pub(crate) struct Names<'a> {
     /// Whether there will be one, but not yet.
     pub before_loop: bool,
     pub run: bool,
-    /// The members of the chains around it, and whether each has ended before this is rendered.
-    pub members: Option<&'a BTreeMap<String, bool>>,
+    /// The members of the chains around it, and what each puts out that has ended before this is rendered.
+    pub members: Option<&'a BTreeMap<String, Option<Outline>>>,
     /// Members of chains that have ended, and how they are found in what these put out.
     pub inside: Option<&'a BTreeMap<String, String>>,
     /// Whether there is a `repeat`.
@@ -161,7 +163,7 @@ fn name(reference: &Reference, scan: &Scan, names: Names<'_>) -> Option<Problem>
             Some(Problem::OnlyInLoops { name: reference.root.clone(), help })
         }
         member if names.members.is_some_and(|members| members.contains_key(member)) => {
-            self::member(member, first, names)
+            self::member(member, &reference.path, names)
         }
         function if FUNCTIONS.contains(&function) => None,
         other => Some(Problem::UnknownVariable { name: quoted(other), meant: meant(other, names) }),
@@ -179,17 +181,34 @@ fn meant(name: &str, names: Names<'_>) -> Option<String> {
     if let Some(path) = names.inside.and_then(|inside| inside.get(name)) {
         return Some(path.clone());
     }
-    let members = names.members.into_iter().flatten().filter(|(_, has_ended)| **has_ended);
+    let members = names.members.into_iter().flatten().filter(|(_, ended)| ended.is_some());
     nearest(name, VARIABLES.into_iter().chain(members.map(|(member, _)| member.as_str())))
 }
 
-fn member(member: &str, part: Option<&str>, names: Names<'_>) -> Option<Problem> {
-    if names.members.and_then(|members| members.get(member)) == Some(&false) {
+fn member(member: &str, path: &[String], names: Names<'_>) -> Option<Problem> {
+    let Some(output) = names.members.and_then(|members| members.get(member))? else {
         return Some(Problem::NotYet { member: member.to_owned() });
+    };
+    match path {
+        [part, ..] if !MEMBER_PARTS.contains(&part.as_str()) => {
+            let meant = nearest(part, MEMBER_PARTS).map(|meant| format!("{member}.{meant}"));
+            Some(Problem::UnknownVariable { name: format!("{member}.{}", quoted(part)), meant })
+        }
+        [part, rest @ ..] if part == "output" => inside(member, output, rest),
+        _ => None,
     }
-    let part = part.filter(|part| !MEMBER_PARTS.contains(part))?;
-    let meant = nearest(part, MEMBER_PARTS).map(|meant| format!("{member}.{meant}"));
-    Some(Problem::UnknownVariable { name: format!("{member}.{}", quoted(part)), meant })
+}
+
+/// What is looked for in an output must be something that there can be.
+fn inside(whose: &str, output: &Outline, path: &[String]) -> Option<Problem> {
+    let (at, known) = output.stray(path)?;
+    let before = path[..at].iter().map(|name| format!(".{name}"));
+    Some(Problem::NoSuchOutput {
+        of: format!("{whose}.output{}", before.collect::<String>()),
+        name: quoted(&path[at]),
+        meant: nearest(&path[at], known.iter().copied()),
+        known: if known.is_empty() { String::new() } else { list(&known) },
+    })
 }
 
 /// Whether a word means something in every template, so that nothing else can be called by it.
@@ -209,9 +228,14 @@ fn step(path: &[String], names: Names<'_>) -> Option<Problem> {
         let meant = nearest(part, PARTS).map(|meant| format!("steps.{other}.{meant}"));
         return Some(Problem::UnknownVariable { name: format!("steps.{other}.{}", quoted(part)), meant });
     }
-    let (step, ended) = names.step?;
-    if step == other {
-        return Some(Problem::OwnResult { step: step.to_owned() });
+    if let Some((step, ended)) = names.step {
+        if step == other {
+            return Some(Problem::OwnResult { step: step.to_owned() });
+        }
+        if !ended[index] {
+            return Some(Problem::NotAfter { step: step.to_owned(), other: other.to_owned() });
+        }
     }
-    (!ended[index]).then(|| Problem::NotAfter { step: step.to_owned(), other: other.to_owned() })
+    let output = names.outputs.get(index).filter(|_| path.get(1).is_some_and(|part| part == "output"))?;
+    inside(&format!("steps.{other}"), output, &path[2..])
 }

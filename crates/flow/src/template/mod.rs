@@ -5,8 +5,10 @@
 
 mod check;
 mod engine;
+mod outline;
 mod scan;
 
 pub(crate) use check::{Names, check, is_reserved};
 pub(crate) use engine::{Compiled, Limits, MAX_TEXT, is_template, render, value_of, value_to_json};
+pub(crate) use outline::Outline;
 pub(crate) use scan::{KEYWORDS, Reference, Scan, scan, single_expression};

@@ -4,7 +4,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tidegate::{RunId, Span};
 use tidegate_core::protocol::{Attempt, Lease};
-use tidegate_engine::Delivery;
+use tidegate_engine::{Attachment, Delivery};
 use tokio::sync::Notify;
 
 pub struct Inbox {
@@ -19,6 +19,8 @@ struct Ready {
     /// Another start of the worker has taken its place.
     is_replaced: bool,
     asked: Instant,
+    /// How whoever leads finds it.
+    way: Option<Attachment>,
 }
 
 /// An attempt that was not fetched yet.
@@ -50,8 +52,13 @@ pub struct Fetched {
 
 impl Inbox {
     pub fn new(incarnation: u64) -> Inbox {
-        let ready =
-            Ready { attempts: Vec::new(), stop: Vec::new(), is_replaced: false, asked: Instant::now() };
+        let ready = Ready {
+            attempts: Vec::new(),
+            stop: Vec::new(),
+            is_replaced: false,
+            asked: Instant::now(),
+            way: None,
+        };
         Inbox { incarnation, ready: Mutex::new(ready), news: Notify::new() }
     }
 
@@ -62,6 +69,14 @@ impl Inbox {
     /// How long nobody has asked.
     pub fn idle(&self) -> Duration {
         self.ready().asked.elapsed()
+    }
+
+    pub fn found_by(&self, way: Attachment) {
+        self.ready().way = Some(way);
+    }
+
+    pub fn way(&self) -> Option<Attachment> {
+        self.ready().way.clone()
     }
 
     pub fn put(&self, delivery: Delivery) {

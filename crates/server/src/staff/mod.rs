@@ -25,7 +25,8 @@ impl Staff {
     /// The worker asks here: what it is handed comes here from now on, wherever it asked before. Its box, or that of a later
     /// start of it.
     pub fn attach(&self, engine: &Engine, worker: &Name, incarnation: u64) -> Arc<Inbox> {
-        let inbox = self.open(worker, incarnation);
+        let (inbox, silent) = self.open(worker, incarnation);
+        silent.into_iter().for_each(|(worker, inbox)| lose(engine, worker, &inbox));
         if inbox.incarnation() != incarnation {
             return inbox;
         }
@@ -37,7 +38,7 @@ impl Staff {
             }
             None => false,
         };
-        engine.attach_to(worker.clone(), incarnation, Box::new(deliver));
+        inbox.found_by(engine.attach_to(worker.clone(), incarnation, Box::new(deliver)));
         inbox
     }
 
@@ -46,28 +47,36 @@ impl Staff {
         self.boxes().get(worker).filter(|known| known.incarnation() == incarnation).cloned()
     }
 
-    fn open(&self, worker: &Name, incarnation: u64) -> Arc<Inbox> {
+    /// The box, and those of workers that have fallen silent.
+    fn open(&self, worker: &Name, incarnation: u64) -> (Arc<Inbox>, Vec<(Name, Arc<Inbox>)>) {
         let mut boxes = self.boxes();
-        boxes.retain(|_, inbox| inbox.idle() < SILENT);
-        match boxes.get(worker).filter(|known| known.incarnation() >= incarnation) {
+        let silent = boxes.extract_if(.., |_, inbox| inbox.idle() >= SILENT).collect();
+        let inbox = match boxes.get(worker).filter(|known| known.incarnation() >= incarnation) {
             Some(known) => known.clone(),
             None => {
                 let inbox = Arc::new(Inbox::new(incarnation));
                 boxes.insert(worker.clone(), inbox.clone());
                 inbox
             }
-        }
+        };
+        (inbox, silent)
     }
 
     /// The worker has left.
-    pub fn forget(&self, worker: &Name, incarnation: u64) {
-        let mut boxes = self.boxes();
-        if boxes.get(worker).is_some_and(|known| known.incarnation() == incarnation) {
-            boxes.remove(worker);
+    pub fn forget(&self, engine: &Engine, worker: &Name, incarnation: u64) {
+        if let Some(inbox) = self.known(worker, incarnation) {
+            self.boxes().retain(|_, known| !Arc::ptr_eq(known, &inbox));
+            lose(engine, worker.clone(), &inbox);
         }
     }
 
     fn boxes(&self) -> MutexGuard<'_, BTreeMap<Name, Arc<Inbox>>> {
         self.boxes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn lose(engine: &Engine, worker: Name, inbox: &Inbox) {
+    if let Some(way) = inbox.way() {
+        engine.forget(worker, inbox.incarnation(), way);
     }
 }

@@ -107,11 +107,23 @@ impl Prepared {
     }
 }
 
-/// What is asked, for an error: without what was added to the address, which may be secret.
+/// What is asked, for an error: without what was added to the address, which may be secret, and without a user and a
+/// password, which do not belong there.
 pub(super) fn shown(request: &Request) -> String {
-    let short: String = request.url.chars().take(LONGEST_SHOWN).collect();
-    let dots = if short.len() < request.url.len() { "…" } else { "" };
+    let url = without_user(&request.url);
+    let short: String = url.chars().take(LONGEST_SHOWN).collect();
+    let dots = if short.len() < url.len() { "…" } else { "" };
     format!("{} {short}{dots}", request.method)
+}
+
+/// Works on addresses that cannot be read as one, too.
+fn without_user(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
+    let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
+    match authority.rsplit_once('@') {
+        Some((user, _)) => format!("{scheme}://***{}", &rest[user.len()..]),
+        None => url.to_owned(),
+    }
 }
 
 fn check(url: &Url, reach: Reach) -> Result<(), Trouble> {

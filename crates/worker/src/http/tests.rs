@@ -33,6 +33,24 @@ async fn ask(scheme: &str, says: &'static str, patience: Patience) -> (String, C
 }
 
 #[tokio::test]
+async fn a_password_in_an_address_is_refused_and_not_repeated() {
+    for (url, shown) in [
+        ("http://ada:hidden@127.0.0.1:1/a@b?c=d", "GET http://***@127.0.0.1:1/a@b?c=d: user and password"),
+        ("http://ada:hid@den@127.0.0.1/", "GET http://***@127.0.0.1/: user and password"),
+        ("http://ada:hidden@:x", "GET http://***@:x: the address"),
+    ] {
+        let request = serde_json::json!({ "method": "GET", "url": url, "redirects": 0, "max_size": 9 });
+        let request: Request = serde_json::from_value(request).unwrap();
+        let Outcome::Failed(failure) =
+            Requests::new(Reach { link_local: false }).perform(Box::new(request)).await
+        else {
+            panic!("{url} was asked");
+        };
+        assert!(failure.error.starts_with(shown), "{}", failure.error);
+    }
+}
+
+#[tokio::test]
 async fn a_connection_has_to_stand_in_time() {
     let (error, cause) = ask("https", "", Patience { connect: SHORT, silence: LONG }).await;
     assert!(error.ends_with("there is no connection: timed out"), "{error}");

@@ -4,12 +4,13 @@ use super::{process, single};
 use crate::chain::{LONGEST_PAUSE, Member, MemberWork, Repeat};
 use crate::compile::connections::Connections;
 use crate::compile::context::{Context, Fields};
+use crate::compile::outlines::by_itself;
 use crate::compile::step;
 use crate::compile::templates::template_of;
 use crate::grammar;
 use crate::problem::{Problem, quoted};
 use crate::source::Span;
-use crate::template::{Names, is_reserved, is_template};
+use crate::template::{Names, Outline, is_reserved, is_template};
 use crate::yaml::{Entry, Node, Value};
 use serde_json::{Value as Json, json};
 use std::collections::BTreeMap;
@@ -46,7 +47,7 @@ pub(in crate::compile) fn compile(
             let rule = RESERVED_RULE;
             cx.report(owner.1, Problem::BadName { name: quoted(owner.0), what: "what is repeated", rule });
         }
-        walk.members.insert(owner.0.to_owned(), false);
+        walk.members.insert(owner.0.to_owned(), None);
     }
     let root = walk.body(cx, owner.0, work, fields).map(|(work, repeat)| Member {
         name: Name::new(owner.0),
@@ -72,8 +73,8 @@ pub(in crate::compile) fn has_process(chain: &Node) -> bool {
 struct Walk<'a> {
     connections: &'a Connections,
     outer: Names<'a>,
-    /// Of all chains around, and whether each has ended.
-    members: BTreeMap<String, bool>,
+    /// Of all chains around, and what each puts out that has ended.
+    members: BTreeMap<String, Option<Outline>>,
     /// Of chains that have ended, as those after them see them.
     inside: BTreeMap<String, String>,
     depth: usize,
@@ -110,7 +111,7 @@ impl Walk<'_> {
             }
         };
         if entry.key != WORK {
-            self.members.insert(name.to_owned(), true);
+            self.members.insert(name.to_owned(), Some(by_itself(std::slice::from_ref(entry))));
         }
         // It is asked when the round is over, so it sees all of it.
         let repeat = repeat.map(|entry| self.repeat(cx, entry));
@@ -151,7 +152,7 @@ impl Walk<'_> {
             }
             firsts.entry(name).or_insert(*span);
         }
-        self.members.extend(firsts.into_keys().map(|name| (name.to_owned(), false)));
+        self.members.extend(firsts.into_keys().map(|name| (name.to_owned(), None)));
         self.depth += 1;
         let members: Vec<Option<Member>> = nodes.iter().map(|node| self.member(cx, node)).collect();
         self.depth -= 1;
@@ -164,12 +165,12 @@ impl Walk<'_> {
         let text = head.and_then(|head| cx.text(&head.node, "name"));
         let name = head.zip(text).and_then(|(head, text)| self.name(cx, text, head.node.span));
         let when = fields.get("when").map(|entry| condition(cx, entry, "when", self.names()));
-        let timeout = fields.get("timeout").map(|entry| cx.duration(entry));
+        let timeout = cx.time_of(&fields, "timeout");
         let retry = fields.get("retry").map(|entry| retry(cx, entry));
         let body = work(cx, text.unwrap_or_default(), node, &fields)
             .and_then(|entry| self.body(cx, text.unwrap_or_default(), entry, &fields));
         if let Some(text) = text {
-            self.members.insert(text.to_owned(), true);
+            self.members.insert(text.to_owned(), Some(by_itself(node.entries())));
         }
         let (work, repeat) = body?;
         Some(Member {
@@ -180,7 +181,7 @@ impl Walk<'_> {
             },
             work,
             repeat,
-            timeout: timeout.flatten(),
+            timeout,
             retry,
         })
     }

@@ -1,9 +1,9 @@
 //! What a step does: exactly one of `run`, `shell`, `http`, `sql`, `do`, `action`, `flow`, `wait`.
 
 pub(super) mod chain;
-mod http;
+pub(super) mod http;
 pub(super) mod process;
-mod sql;
+pub(super) mod sql;
 pub(super) mod text;
 
 use super::calls::{Call, Callee};

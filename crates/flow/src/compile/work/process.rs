@@ -34,8 +34,9 @@ pub(in crate::compile) fn compile(
 fn argv(cx: &mut Context<'_>, entry: &Entry, names: Names<'_>) -> Json {
     let help = "a program and its arguments, such as [echo, hello]; for a script, use `shell`";
     let Some(argv) = cx.list(entry, Some(help)) else { return json!([]) };
-    if argv.is_empty() {
-        cx.report(entry.node.span, Problem::NoProgram);
+    let program = argv.first();
+    if program.is_none_or(|program| program.text() == Some("")) {
+        cx.report(program.unwrap_or(&entry.node).span, Problem::NoProgram);
     }
     argv.iter().map(|node| plain(cx, node, "run", names)).collect()
 }

@@ -232,7 +232,7 @@ pub async fn leave(
 ) -> Result<StatusCode, Problem> {
     let worker = Name::new(&name);
     tell(&app, Command::Leave(Leave { worker: worker.clone(), incarnation: start.incarnation })).await?;
-    app.staff.forget(&worker, start.incarnation);
+    app.staff.forget(app.tide.engine(), &worker, start.incarnation);
     Ok(StatusCode::NO_CONTENT)
 }
 
