@@ -1,8 +1,10 @@
 //! What can be typed.
 
+mod operate;
 mod served;
 
-pub use served::{Apply, Dev, Serve, Submit, Worker};
+pub use operate::{Form, Limits, LimitsChange, LimitsCommand, Queue, Shown, Workers, WorkersCommand};
+pub use served::{Apply, Dev, Serve, ServerAddress, Submit, Worker};
 
 use crate::failure::{Exit, Failure};
 use anstream::ColorChoice;
@@ -56,6 +58,12 @@ pub enum Command {
     ///
     /// Ctrl-C or SIGTERM hands back what runs, unharmed, and leaves; a second one does not wait. A token goes in TIDEGATE_TOKEN.
     Worker(Worker),
+    /// List what waits at a server, in the order in which it is looked at, and for what.
+    Queue(Queue),
+    /// Look at the limits and pools of a server, and change them while it runs.
+    Limits(Limits),
+    /// Look at the workers of a server.
+    Workers(Workers),
     /// Look at what was submitted, cancel it, also while it runs, and retry it.
     Runs(Runs),
     /// Say everything that is wrong with files.

@@ -1,7 +1,7 @@
 //! The command line. Data goes to stdout, everything else to stderr; exit codes are part of the interface.
 //!
 //! - [`args`]: what can be typed; [`failure`]: what can go wrong, and with which exit code
-//! - [`run`], [`runs`], [`serve`], [`check`], [`plan`], [`why`], [`prune`], [`backup`]: one module a command
+//! - [`run`], [`runs`], [`serve`], [`operate`], [`check`], [`plan`], [`why`], [`prune`], [`backup`]: one module a command
 //! - [`diary`]: what happened and what was written, kept beside the store
 //! - [`files`]: reading flows; [`line`]: styled text; [`out`]: where it goes; [`time`]: clocks and spans as people read them
 
@@ -13,6 +13,7 @@ mod diary;
 mod failure;
 mod files;
 mod line;
+mod operate;
 mod out;
 mod plan;
 mod prune;
@@ -57,6 +58,9 @@ fn carry_out(arguments: Arguments) -> Result<Exit, Failure> {
         Command::Dev(options) => in_runtime(serve::dev(&options, quiet)),
         Command::Submit(options) => in_runtime(submit::submit(&options, quiet)),
         Command::Apply(options) => in_runtime(apply::apply(&options, quiet)),
+        Command::Queue(options) => in_runtime(operate::queue(&options)),
+        Command::Limits(options) => in_runtime(operate::limits(&options, quiet)),
+        Command::Workers(options) => in_runtime(operate::workers(&options)),
         Command::Worker(options) => in_runtime(worker::worker(&options, quiet)),
         Command::Serve(options) => in_runtime(serve::serve(&options, quiet)),
         Command::Check(options) => check::check(&options, quiet),

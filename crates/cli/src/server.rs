@@ -1,14 +1,68 @@
 //! A server, as commands ask it.
 
+use crate::args::ServerAddress;
 use crate::failure::{Exit, Failure};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::{Path, PathBuf};
 use tidegate_remote::{Client, ClientError};
 
 /// What a caller has to show, where a server asks for it.
 pub const TOKEN: &str = "TIDEGATE_TOKEN";
 
-pub fn connect(address: &str) -> Result<Client, Failure> {
+pub fn connect(address: &ServerAddress) -> Result<Client, Failure> {
     let token = std::env::var(TOKEN).ok();
-    Client::new(address, token.as_deref()).map_err(|error| failed(&error))
+    Client::new(&address.url(), token.as_deref()).map_err(|error| failed(&error))
+}
+
+/// A name as part of an address.
+pub fn segment(name: &str) -> String {
+    utf8_percent_encode(name, NON_ALPHANUMERIC).to_string()
+}
+
+/// A note beside a store that says where the server is that has it, for as long as it has.
+pub struct Note {
+    path: PathBuf,
+    url: String,
+}
+
+impl Note {
+    pub fn leave(store: &Path, address: SocketAddr) -> Note {
+        let (path, url) = (note_of(store), format!("http://{}", reached(address)));
+        // Who does not find it is told the address by whoever started the server.
+        let _ = std::fs::write(&path, &url);
+        Note { path, url }
+    }
+}
+
+impl Drop for Note {
+    fn drop(&mut self) {
+        // Another server of the same store may have left its own.
+        if std::fs::read_to_string(&self.path).is_ok_and(|url| url == self.url) {
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// Where the server is that has this store, if one said so.
+pub fn found_at(store: &Path) -> Option<String> {
+    std::fs::read_to_string(note_of(store)).ok().filter(|url| !url.is_empty())
+}
+
+fn note_of(store: &Path) -> PathBuf {
+    let mut name = store.as_os_str().to_owned();
+    name.push(".server");
+    PathBuf::from(name)
+}
+
+/// How who listens everywhere is reached from here.
+fn reached(address: SocketAddr) -> SocketAddr {
+    let ip = match address {
+        SocketAddr::V4(v4) if v4.ip().is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        SocketAddr::V6(v6) if v6.ip().is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        other => other.ip(),
+    };
+    SocketAddr::new(ip, address.port())
 }
 
 /// What a server, or the way to it, says.
@@ -42,8 +96,8 @@ pub fn failed(error: &ClientError) -> Failure {
         ClientError::Token | ClientError::Key => {
             Failure::new("server", error.to_string()).exit(Exit::Invalid)
         }
-        ClientError::Unreachable(..) | ClientError::Unreadable(..) => {
-            Failure::new("server", error.to_string())
-        }
+        ClientError::Unreachable(..) => Failure::new("server", error.to_string())
+            .help("start one with `tidegate serve` or `tidegate dev`, or say where it is with --server"),
+        ClientError::Unreadable(..) => Failure::new("server", error.to_string()),
     }
 }

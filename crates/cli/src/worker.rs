@@ -28,7 +28,7 @@ pub async fn worker(options: &args::Worker, quiet: bool) -> Result<Exit, Failure
         () = interrupts.next() => return Ok(Exit::Interrupted),
     }
     if !quiet {
-        say(format!("worker {name} works for {}", options.server));
+        say(format!("worker {name} works for {}", options.server.url()));
     }
     let ended = tokio::select! {
         ended = &mut left => ended,

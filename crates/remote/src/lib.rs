@@ -9,4 +9,5 @@ mod link;
 mod words;
 
 pub use client::{Client, ClientError, Fault};
+pub use hyper::Method;
 pub use link::{Hired, hire};

@@ -3,13 +3,28 @@
 use super::{Here, Output, Place, STORE, pair, place, tag};
 use clap::Args;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use tidegate_worker::IO_SLOTS;
 
 /// Where a server listens unless told otherwise.
 const LISTEN: &str = "127.0.0.1:7070";
 /// Where it is found then.
 const SERVER: &str = "http://127.0.0.1:7070";
+
+/// Which server is asked.
+#[derive(Args, Clone, Debug)]
+pub struct ServerAddress {
+    /// The server; unless told otherwise the one that has ./.tidegate/state.db, or http://127.0.0.1:7070.
+    #[arg(long = "server", value_name = "URL", env = "TIDEGATE_SERVER")]
+    given: Option<String>,
+}
+
+impl ServerAddress {
+    pub fn url(&self) -> String {
+        let found = || crate::server::found_at(Path::new(STORE));
+        self.given.clone().or_else(found).unwrap_or_else(|| SERVER.to_owned())
+    }
+}
 
 #[derive(Args, Debug)]
 pub struct Dev {
@@ -41,9 +56,8 @@ pub struct Apply {
     /// Change nothing, and say what would change.
     #[arg(long)]
     pub dry_run: bool,
-    /// The server.
-    #[arg(long, value_name = "URL", env = "TIDEGATE_SERVER", default_value = SERVER)]
-    pub server: String,
+    #[command(flatten)]
+    pub server: ServerAddress,
 }
 
 #[derive(Args, Debug)]
@@ -75,16 +89,14 @@ pub struct Submit {
     /// How to print the outputs.
     #[arg(short, long, value_enum, default_value_t = Output::Text)]
     pub output: Output,
-    /// The server.
-    #[arg(long, value_name = "URL", env = "TIDEGATE_SERVER", default_value = SERVER)]
-    pub server: String,
+    #[command(flatten)]
+    pub server: ServerAddress,
 }
 
 #[derive(Args, Debug)]
 pub struct Worker {
-    /// The server.
-    #[arg(long, value_name = "URL", env = "TIDEGATE_SERVER", default_value = SERVER)]
-    pub server: String,
+    #[command(flatten)]
+    pub server: ServerAddress,
     /// What it is called: who starts under a name takes the place of who did before. Made up unless told otherwise.
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,

@@ -8,7 +8,7 @@ use crate::args;
 use crate::failure::{Exit, Failure};
 use crate::out::say;
 use crate::run::{Interrupts, guardian, make_directory};
-use crate::server::TOKEN;
+use crate::server::{Note, TOKEN};
 use reload::Reload;
 use std::net::SocketAddr;
 use tidegate::{Tidegate, Work, Working};
@@ -41,6 +41,8 @@ struct Serving {
     listener: TcpListener,
     access: Access,
     interrupts: Interrupts,
+    /// For commands in the same place.
+    _note: Option<Note>,
 }
 
 impl Serving {
@@ -57,11 +59,15 @@ impl Serving {
         }
         let builder = Tidegate::builder(&place.address()?).share_file();
         let tide = builder.open().await.map_err(|error| engine_failed(&error, place))?;
+        let address = listener.local_addr().unwrap_or(listen);
+        let note = match place {
+            args::Place::File(store) => Some(Note::leave(&store.path, address)),
+            args::Place::Postgres(_) => None,
+        };
         if !quiet {
-            let address = listener.local_addr().unwrap_or(listen);
             say(format!("tidegate listens at http://{address}, see http://{address}/docs"));
         }
-        Ok(Serving { tide, place: place.clone(), listener, access, interrupts })
+        Ok(Serving { tide, place: place.clone(), listener, access, interrupts, _note: note })
     }
 
     /// The first interrupt lets what is under way end; the second does not wait.

@@ -14,6 +14,7 @@ mod guides;
 mod http;
 mod kills;
 mod left;
+mod operate;
 mod outage;
 mod packs;
 mod plan;

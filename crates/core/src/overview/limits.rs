@@ -121,8 +121,8 @@ impl Core {
     fn waiting_under(&self) -> BTreeMap<LimitId, u64> {
         let mut waiting = BTreeMap::new();
         for (_, class) in self.admission.classes() {
-            if let Some(place) = class.place() {
-                *waiting.entry(class.demands[place.at].limit).or_default() += class.waiting();
+            if let Some(limit) = self.kept_waiting_by(class) {
+                *waiting.entry(limit).or_default() += class.waiting();
             }
         }
         waiting

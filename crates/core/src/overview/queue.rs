@@ -1,7 +1,7 @@
 //! What waits for a limit, in the order in which it is looked at.
 
 use super::MOST_LISTED;
-use crate::admission::{Class, ClassId, LimitKey, Rank};
+use crate::admission::{Class, ClassId, Demand, LimitId, LimitKey, Rank};
 use crate::catalog::Source;
 use crate::core::Core;
 use crate::explain::brief;
@@ -84,8 +84,16 @@ impl Core {
     }
 
     fn stands_under(&self, class: &Class) -> Option<LimitKey> {
-        let place = class.place()?;
-        Some(self.admission.limit(class.demands[place.at].limit).key.clone())
+        Some(self.admission.limit(self.kept_waiting_by(class)?).key.clone())
+    }
+
+    /// The limit that a class is parked under; if it stands aside, the first that lets nobody of it start.
+    pub(super) fn kept_waiting_by(&self, class: &Class) -> Option<LimitId> {
+        let aside = |demand: &&Demand| self.admission.sends_aside(demand.limit, demand.units);
+        match class.place() {
+            Some(place) => Some(class.demands[place.at].limit),
+            None => class.demands.iter().find(aside).map(|demand| demand.limit),
+        }
     }
 
     /// The best of all classes, as many as are wanted: each class is in order already.
@@ -133,7 +141,7 @@ impl Core {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::LimitValue;
+    use crate::protocol::{Command, LimitValue, Pausable};
     use crate::testkit::Kit;
 
     #[test]
@@ -162,9 +170,22 @@ mod tests {
         let (name, limit) = (Some("a".into()), Some(LimitKey::Action("b".into())));
         assert_eq!(rows(QueueWanted { name, ..QueueWanted::default() }), [jobs[0], jobs[2]]);
         assert_eq!(rows(QueueWanted { root: Some(jobs[2]), ..QueueWanted::default() }), [jobs[2]]);
+        assert_eq!(rows(QueueWanted { limit, ..QueueWanted::default() }), [jobs[1]]);
         let queue = kit.core.queue(&QueueWanted { most: 10, ..QueueWanted::default() }, kit.now);
         let counted: u64 = queue.by_limit.iter().map(|(_, count)| count).sum();
-        assert!(counted <= 3, "{:?}", queue.by_limit);
-        assert!(rows(QueueWanted { limit, ..QueueWanted::default() }).len() <= 1);
+        assert_eq!(counted, 3, "{:?}", queue.by_limit);
+    }
+
+    #[test]
+    fn who_stands_aside_is_found_under_what_keeps_it_there() {
+        let mut kit = Kit::new(1);
+        let key = LimitKey::Action("a".into());
+        kit.set(key.clone(), Some(LimitValue::Units(1)));
+        let jobs = [kit.job("a"), kit.job("a")];
+        kit.apply(Command::Pause(Pausable::Limit(key.clone())));
+        let detail = kit.core.limit_detail(&key, kit.now).expect("it was set");
+        let waiters: Vec<NodeId> = detail.waiters.iter().map(|row| row.task.node).collect();
+        assert_eq!((detail.limit.waiting, waiters), (2, jobs.to_vec()));
+        assert_eq!(kit.core.queue(&QueueWanted::default(), kit.now).by_limit, [(key, 2)]);
     }
 }
