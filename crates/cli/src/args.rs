@@ -85,6 +85,10 @@ pub enum Command {
     Prune(Prune),
     /// Copy the store into a file, also while a run is under way.
     Backup(Backup),
+    /// Print a script that completes commands and options in a shell.
+    ///
+    /// For example `tidegate completions bash > ~/.local/share/bash-completion/completions/tidegate`.
+    Completions(Completions),
 }
 
 #[derive(Args, Debug)]
@@ -117,6 +121,12 @@ pub struct Run {
     pub priority: i8,
     #[command(flatten)]
     pub here: Here,
+}
+
+#[derive(Args, Debug)]
+pub struct Completions {
+    /// Which shell.
+    pub shell: clap_complete::Shell,
 }
 
 /// For commands that carry out a run in this process.

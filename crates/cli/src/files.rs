@@ -114,11 +114,6 @@ fn parts(packs: &Path) -> Result<Vec<(String, PathBuf)>, Failure> {
     }
     for pack in visible(packs)?.into_iter().filter(|path| path.is_dir()) {
         let name = pack.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        if !name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_')) {
-            let failure = Failure::new("bad-pack", format!("`{name}` cannot be the name of a pack"));
-            let help = "the names of what it defines start with it: letters, digits, `-` and `_`";
-            return Err(failure.at(pack.display()).exit(Exit::Invalid).help(help));
-        }
         let files = visible(&pack)?.into_iter().filter(|path| is_yaml(path) && !path.is_dir());
         found.extend(files.map(|path| (name.clone(), path)));
     }

@@ -27,7 +27,7 @@ mod why;
 mod worker;
 
 use args::{Arguments, Command};
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use failure::{Exit, Failure};
 use std::process::ExitCode;
 
@@ -68,6 +68,11 @@ fn carry_out(arguments: Arguments) -> Result<Exit, Failure> {
         Command::Schema => {
             let schema = format!("{:#}", tidegate_flow::schema());
             out::print(schema).map(|()| Exit::Success)
+        }
+        Command::Completions(options) => {
+            let mut script = Vec::new();
+            clap_complete::generate(options.shell, &mut Arguments::command(), "tidegate", &mut script);
+            out::print(String::from_utf8_lossy(&script).trim_end()).map(|()| Exit::Success)
         }
         Command::Runs(options) => runs::runs(&options, quiet),
         Command::Why(options) => why::why(&options),

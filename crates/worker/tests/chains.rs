@@ -154,8 +154,8 @@ async fn templates_that_fail_and_repetitions_without_end_are_failures() {
             "round 1: `while`: `it.output.json` is undefined",
         ),
         (
-            "do: [{ name: a, run: [echo] }, { name: b, run: [echo, \"{{ a.output.x.y }}\"] }]",
-            "member `b`: `run[1]`: `a.output.x` is undefined",
+            "do: [{ name: a, run: [echo] }, { name: b, run: [echo, \"{{ a.output.json.y }}\"] }]",
+            "member `b`: `run[1]`: `a.output.json` is undefined",
         ),
         (
             "do: [{ name: a, run: [echo], when: \"{{ inputs.n }}\" }]",

@@ -8,7 +8,7 @@ use crate::out::say;
 use crate::server::{connect, failed, segment};
 use serde_json::{Value as Json, json};
 use std::time::Duration;
-use tidegate_remote::Method;
+use tidegate_remote::{ClientError, Method};
 
 /// Of one answer; there may be one for each key of an action.
 const MOST: u32 = 1_000;
@@ -28,14 +28,14 @@ pub async fn limits(options: &args::Limits, quiet: bool) -> Result<Exit, Failure
             if let Some(span) = &options.lasting {
                 new["lasting"] = json!(span);
             }
-            change(&options.change, Method::PUT, Some(new), quiet).await
+            tell(&options.change, Method::PUT, Some(new), quiet).await
         }
-        LimitsCommand::Reset(change_) => change(change_, Method::DELETE, None, quiet).await,
-        LimitsCommand::Pause(change_) => {
-            change(change_, Method::PUT, Some(json!({ "paused": true })), quiet).await
+        LimitsCommand::Reset(options) => tell(options, Method::DELETE, None, quiet).await,
+        LimitsCommand::Pause(options) => {
+            tell(options, Method::PUT, Some(json!({ "paused": true })), quiet).await
         }
-        LimitsCommand::Resume(change_) => {
-            change(change_, Method::PUT, Some(json!({ "paused": false })), quiet).await
+        LimitsCommand::Resume(options) => {
+            tell(options, Method::PUT, Some(json!({ "paused": false })), quiet).await
         }
     }
 }
@@ -45,7 +45,7 @@ fn path_of(limit: &str) -> String {
 }
 
 /// Does it, and says what holds then.
-async fn change(
+async fn tell(
     options: &args::LimitsChange,
     method: Method,
     new: Option<Json>,
@@ -55,12 +55,20 @@ async fn change(
     let path = path_of(&options.limit);
     let told: Result<Json, _> = client.ask(method, &path, new.as_ref(), Duration::ZERO).await;
     told.map_err(|error| failed(&error))?;
-    if !quiet {
-        let now: Json = client.get(&path).await.map_err(|error| failed(&error))?;
-        let state = state(&now);
-        let state = if state.is_empty() { String::new() } else { format!(", {state}") };
-        say(format!("{}: {} taken{state}", options.limit, taken(&now)));
+    if quiet {
+        return Ok(Exit::Success);
     }
+    let limit = &options.limit;
+    say(match client.get::<Json>(&path).await {
+        Ok(now) => match state(&now) {
+            state if state.is_empty() => format!("{limit}: {} taken", taken(&now)),
+            state => format!("{limit}: {} taken, {state}", taken(&now)),
+        },
+        Err(ClientError::Refused { status: 404, .. }) => {
+            format!("{limit}: nobody has declared it, and nobody uses it")
+        }
+        Err(error) => return Err(failed(&error)),
+    });
     Ok(Exit::Success)
 }
 

@@ -55,7 +55,7 @@ pub fn list(options: &args::RunsList) -> Result<Exit, Failure> {
         say(options.store.left_help("what was left open can be finished", id));
     }
     if more {
-        say(format!("there are more than these {}: see --limit, --state and --name", options.limit));
+        say("there are more: see --limit, --state and --name");
     }
     Ok(Exit::Success)
 }

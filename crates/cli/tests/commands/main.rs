@@ -18,6 +18,7 @@ mod operate;
 mod outage;
 mod packs;
 mod plan;
+mod reference;
 mod retry;
 mod run;
 mod runs;

@@ -39,7 +39,7 @@ fn what_was_submitted_is_listed_newest_first() {
     let test = test.args(["runs", "list", "--limit", "1"]);
     let outcome = test.run();
     assert_eq!(outcome.stdout.lines().count(), 1);
-    assert!(outcome.stderr.contains("there are more than these 1"), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("there are more: see --limit"), "{}", outcome.stderr);
     let test = test.args(["runs", "list", "--state", "succeeded", "-o", "json"]);
     let outcome = test.run();
     assert!(outcome.stdout.contains(r#""name":"shown""#), "{}", outcome.stdout);

@@ -105,6 +105,7 @@ pub fn parse_files(files: &[File<'_>], elsewhere: Elsewhere<'_>) -> Result<Docum
             }
         }
     }
+    packs::check_names(files, &mut diagnostics);
     let document = document::compile(&documents, elsewhere, &mut diagnostics);
     if diagnostics.is_empty() {
         let files = files.iter().map(|file| Name::new(file.name)).collect();

@@ -3,10 +3,12 @@
 //! Inside of a pack the first part of a name may be left out, where something is defined and where it is called. A pack
 //! says what it needs and never what there is: capacity belongs to whoever uses it.
 
+use super::File;
 use super::calls::{Call, Callee};
 use super::context::Context;
 use crate::diagnostics::Diagnostics;
 use crate::problem::{Problem, quoted};
+use crate::source::Span;
 use crate::yaml::{Entry, Node};
 use std::collections::BTreeSet;
 use tidegate_core::ids::Name;
@@ -20,13 +22,33 @@ impl Context<'_> {
         match text.split_once('.') {
             None => {
                 self.name(text, head.node.span, what)?;
-                self.name(&format!("{pack}.{text}"), head.node.span, what)
+                let whole = format!("{pack}.{text}");
+                // What is wrong with the pack itself is said once.
+                if is_name(&pack) { self.name(&whole, head.node.span, what) } else { Some(Name::from(whole)) }
             }
             Some((prefix, _)) if prefix == pack => self.name(text, head.node.span, what),
             Some(_) => {
                 self.report(head.node.span, Problem::WrongPack { name: quoted(text), pack });
                 None
             }
+        }
+    }
+}
+
+const PACK_RULE: &str =
+    "the names of what it defines start with that of its folder: letters, digits, `-` and `_`";
+
+fn is_name(pack: &str) -> bool {
+    pack.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'))
+}
+
+/// Of each pack that cannot be one, its first file says so.
+pub(super) fn check_names(files: &[File<'_>], diagnostics: &mut Diagnostics) {
+    let mut told = BTreeSet::new();
+    for (file, pack) in files.iter().enumerate().filter_map(|(file, one)| Some((file, one.pack?))) {
+        if !is_name(pack) && told.insert(pack) {
+            let problem = Problem::BadName { name: quoted(pack), what: "a pack", rule: PACK_RULE };
+            diagnostics.report(file, Span::default(), problem);
         }
     }
 }
