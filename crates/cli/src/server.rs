@@ -27,11 +27,13 @@ pub struct Note {
 }
 
 impl Note {
-    pub fn leave(store: &Path, address: SocketAddr) -> Note {
+    /// None of a server that this machine reaches only from outside: nobody would believe it.
+    pub fn leave(store: &Path, address: SocketAddr) -> Option<Note> {
         let (path, url) = (note_of(store), format!("http://{}", reached(address)));
+        is_here(&url).then_some(())?;
         // Who does not find it is told the address by whoever started the server.
         let _ = std::fs::write(&path, &url);
-        Note { path, url }
+        Some(Note { path, url })
     }
 }
 
@@ -44,9 +46,15 @@ impl Drop for Note {
     }
 }
 
-/// Where the server is that has this store, if one said so.
+/// Where the server is that has this store, if one said so. Whoever made the folder may have written anything, and a token
+/// goes to that address: only this machine is believed.
 pub fn found_at(store: &Path) -> Option<String> {
-    std::fs::read_to_string(note_of(store)).ok().filter(|url| !url.is_empty())
+    std::fs::read_to_string(note_of(store)).ok().filter(|url| is_here(url))
+}
+
+fn is_here(url: &str) -> bool {
+    let address = url.strip_prefix("http://").and_then(|address| address.parse::<SocketAddr>().ok());
+    address.is_some_and(|address| address.ip().is_loopback())
 }
 
 fn note_of(store: &Path) -> PathBuf {
@@ -99,5 +107,26 @@ pub fn failed(error: &ClientError) -> Failure {
         ClientError::Unreachable(..) => Failure::new("server", error.to_string())
             .help("start one with `tidegate serve` or `tidegate dev`, or say where it is with --server"),
         ClientError::Unreadable(..) => Failure::new("server", error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_this_machine_is_believed() {
+        let folder = tempfile::tempdir().expect("there is room");
+        let store = folder.path().join("state.db");
+        let address = |text: &str| text.parse::<SocketAddr>().expect("it is an address");
+        let note = Note::leave(&store, address("0.0.0.0:7070"));
+        assert_eq!(found_at(&store).as_deref(), Some("http://127.0.0.1:7070"));
+        drop(note);
+        assert_eq!(found_at(&store), None);
+        assert!(Note::leave(&store, address("192.0.2.1:7070")).is_none());
+        for wrong in ["", "http://192.0.2.1:80", "http://127.0.0.1.example.com:80", "https://example.com"] {
+            std::fs::write(note_of(&store), wrong).expect("it can be written");
+            assert_eq!(found_at(&store), None, "{wrong}");
+        }
     }
 }

@@ -61,7 +61,7 @@ impl Serving {
         let tide = builder.open().await.map_err(|error| engine_failed(&error, place))?;
         let address = listener.local_addr().unwrap_or(listen);
         let note = match place {
-            args::Place::File(store) => Some(Note::leave(&store.path, address)),
+            args::Place::File(store) => Note::leave(&store.path, address),
             args::Place::Postgres(_) => None,
         };
         if !quiet {
