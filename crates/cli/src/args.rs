@@ -3,7 +3,7 @@
 mod operate;
 mod served;
 
-pub use operate::{Form, Limits, LimitsChange, LimitsCommand, Queue, Shown, Workers, WorkersCommand};
+pub use operate::{Actions, ActionsCommand, Form, Limits, LimitsChange, LimitsCommand, Queue, Shown, Workers, WorkersCommand};
 pub use served::{Apply, Dev, Serve, ServerAddress, Submit, Worker};
 
 use crate::failure::{Exit, Failure};
@@ -62,6 +62,8 @@ pub enum Command {
     Queue(Queue),
     /// Look at the limits and pools of a server, and change them while it runs.
     Limits(Limits),
+    /// Look at the actions of a server: which there are, and how each fares.
+    Actions(Actions),
     /// Look at the workers of a server.
     Workers(Workers),
     /// Look at what was submitted, cancel it, also while it runs, and retry it.

@@ -60,6 +60,7 @@ fn carry_out(arguments: Arguments) -> Result<Exit, Failure> {
         Command::Apply(options) => in_runtime(apply::apply(&options, quiet)),
         Command::Queue(options) => in_runtime(operate::queue(&options)),
         Command::Limits(options) => in_runtime(operate::limits(&options, quiet)),
+        Command::Actions(options) => in_runtime(operate::actions(&options)),
         Command::Workers(options) => in_runtime(operate::workers(&options)),
         Command::Worker(options) => in_runtime(worker::worker(&options, quiet)),
         Command::Serve(options) => in_runtime(serve::serve(&options, quiet)),

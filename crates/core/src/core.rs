@@ -3,6 +3,7 @@
 use crate::admission::{Admission, Level, LimitKey, Rank, Rules};
 use crate::catalog::Catalog;
 use crate::classes::Classes;
+use crate::counts::Counts;
 use crate::ended_ids::EndedIds;
 use crate::ids::{Epoch, Name, NodeId, RunId, TaskId};
 use crate::lines::ActionLine;
@@ -38,6 +39,7 @@ pub struct Core {
     pub(crate) ended_ids: EndedIds,
     pub(crate) workers: Workers,
     pub(crate) lines: FxHashMap<Name, ActionLine>,
+    pub(crate) counts: Counts,
     pub(crate) timers: Timers,
     pub(crate) override_ends: BTreeSet<(Moment, LimitKey)>,
     /// Runs and loops with more to do than one command may.
@@ -93,7 +95,13 @@ impl Core {
         let mut budget = self.admission.begin();
         // Any command may be the first after a rate has refilled, and nobody may be overlooked by it.
         self.admission.wake(now);
-        let answer = self.carry_out(command, now).unwrap_or_else(Answer::Refused);
+        let is_submission =
+            matches!(command, Command::Submit(_) | Command::Post { .. } | Command::Retry(_));
+        let answer = self.carry_out(command, now).unwrap_or_else(|refusal| {
+            self.counts.refused += u64::from(is_submission);
+            self.counts.fenced += u64::from(refusal == Refusal::Stale);
+            Answer::Refused(refusal)
+        });
         self.settle(now, &mut budget);
         self.admission.settle_wakes(now);
         #[cfg(debug_assertions)]

@@ -3,6 +3,7 @@
 use crate::admission::{Ask, Gauge, LimitId, LimitKey, Rank};
 use crate::catalog::{Catalog, Source};
 use crate::core::Core;
+use crate::explain::describe;
 use crate::ids::TaskId;
 use crate::model::{WhenBusy, WhenExhausted};
 use crate::nodes::Node;
@@ -91,7 +92,7 @@ impl Catalog {
         };
         // A closed limit lets its waiters wait: it may be opened again. What is too small never fits.
         if u64::from(units) > capacity && capacity > 0 {
-            let (limit, declared) = (key.to_string(), self.origin(key));
+            let (limit, declared) = (describe(key), self.origin(key));
             return Some(Hurdle::Never(Refusal::TooWide { limit, units, capacity, declared }));
         }
         (when_exhausted == WhenExhausted::Reject).then(|| Hurdle::Pace(key.clone()))
@@ -138,8 +139,8 @@ impl Core {
         })
     }
 
-    fn busy_at(&self, key: &LimitKey) -> Refusal {
-        Refusal::Busy { limit: key.to_string(), declared: self.catalog.origin(key) }
+    pub(crate) fn busy_at(&self, key: &LimitKey) -> Refusal {
+        Refusal::Busy { limit: describe(key), declared: self.catalog.origin(key) }
     }
 
     /// The same for a step, as a sentence.

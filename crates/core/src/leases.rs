@@ -108,6 +108,7 @@ impl Core {
         let charged = !running.excused && !self.planted.has(Bug::LossesNotCounted);
         let mut tally = self.tally(task);
         tally.losses += u32::from(charged);
+        self.counts.lost += 1;
         let verdict = if tally.losses > self.terms(task.node).max_losses {
             let error = match tally.losses {
                 1 => "its worker was lost".to_owned(),

@@ -12,6 +12,7 @@ mod checks;
 mod classes;
 mod commands;
 mod core;
+mod counts;
 mod crowd;
 mod declared_limits;
 mod demands;
@@ -44,6 +45,7 @@ mod works;
 
 pub use asked::{Asked, Called};
 pub use core::{Core, SLICE};
+pub use counts::{WAIT_BOUNDS, Waits};
 pub use demands::{Bound, Demand};
 pub use look::{Lost, Waiting};
 pub use nodes::LoopTally;

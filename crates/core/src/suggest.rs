@@ -6,7 +6,11 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     if word.is_empty() || word.len() > 100 {
         return None;
     }
-    let allowed = (word.chars().count() / 3).clamp(1, 3);
+    let allowed = match word.chars().count() {
+        // To one letter every other is near.
+        1 => 0,
+        letters => (letters / 3).clamp(1, 3),
+    };
     known
         .into_iter()
         .map(|candidate| (distance(word, candidate), candidate))
@@ -53,5 +57,8 @@ mod tests {
         assert_eq!(nearest("wehn").as_deref(), Some("when"));
         assert_eq!(nearest("database"), None);
         assert_eq!(nearest(""), None);
+        assert_eq!(super::nearest("b", ["a", "c"]), None);
+        assert_eq!(super::nearest("B", ["a", "b"]).as_deref(), Some("b"));
+        assert_eq!(super::nearest("bd", ["db", "gpu"]).as_deref(), Some("db"));
     }
 }

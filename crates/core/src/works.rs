@@ -238,6 +238,8 @@ impl Core {
         let is_function = entry.is_some_and(|entry| entry.source.is_function());
         let until = now + length;
         let timeout = self.terms(task.node).timeout.map(|timeout| now + timeout);
+        let Some(since) = self.work(task).map(|work| work.since) else { return };
+        self.count_start(task, grant.class, since, now);
         let Some(work) = self.work_mut(task) else { return };
         work.class = grant.class;
         work.since = now;
@@ -457,6 +459,7 @@ impl Core {
         error: Option<String>,
         now: Moment,
     ) {
+        self.count_end(task.node, state);
         match (self.nodes.get(&task.node), task.index()) {
             (Some(Node::Job(_)), _) => {
                 self.write(Write::Ended { task, state, output, error, at: now });

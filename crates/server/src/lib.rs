@@ -4,6 +4,7 @@
 //! - [`routes`]: the one table of routes, each with the scope that it takes; OpenAPI follows from it
 //! - [`api`]: one module a resource
 //! - [`access`]: who asks, and what that caller may
+//! - [`metrics`]: what is measured, as Prometheus reads it
 //! - [`Problem`]: what goes wrong, in one form
 //! - [`serve`]: connections, with bounds on everything, until it is told to end
 
@@ -11,6 +12,7 @@ mod access;
 mod api;
 mod app;
 mod extract;
+mod metrics;
 mod problem;
 mod routes;
 mod serve;

@@ -1,8 +1,9 @@
 //! The one table of routes. Each is listed with the scope that it takes, and nothing else can be asked for.
 
 use crate::access::{Scope, authenticate, require};
-use crate::api::{apply, definitions, events, health, limits, queue, runs, tasks, work, workers};
+use crate::api::{apply, definitions, events, health, limits, queue, runs, stats, tasks, work, workers};
 use crate::app::App;
+use crate::metrics;
 use crate::problem::Problem;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
@@ -51,6 +52,7 @@ fn table() -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .routes(routes!(health::healthz))
         .routes(routes!(health::readyz))
+        .routes(takes(Read, routes!(metrics::metrics)))
         .routes(takes(Run, routes!(runs::submit)))
         .routes(takes(Read, routes!(runs::list)))
         .routes(takes(Read, routes!(runs::get)))
@@ -61,6 +63,7 @@ fn table() -> OpenApiRouter<App> {
         .routes(takes(Read, routes!(queue::list)))
         .routes(takes(Read, routes!(definitions::flows)))
         .routes(takes(Read, routes!(definitions::actions)))
+        .routes(takes(Read, routes!(stats::get)))
         .routes(takes(Define, routes!(apply::apply)))
         .routes(takes(Read, routes!(limits::list)))
         .routes(takes(Read, routes!(limits::get)))

@@ -231,6 +231,11 @@ pub trait Reads: Send {
     /// The sequence number of the last entry; 0 if there was none.
     fn last(&mut self) -> Result<u64, StoreError>;
 
+    /// How many entries are committed and not seen yet by whoever reads the tables.
+    fn behind(&mut self) -> Result<u64, StoreError> {
+        Ok(0)
+    }
+
     /// Waits until what is read holds this entry; false if it does not within `patience`.
     fn reach(&mut self, sequence: u64, patience: Duration) -> Result<bool, StoreError>;
 }

@@ -10,14 +10,14 @@ use tidegate_core::explain::Explanation;
 use tidegate_core::ids::{Name, NodeId, RunId, TaskId};
 use tidegate_core::model::{Action, Flow};
 use tidegate_core::overview::{
-    DefinitionView, Kind, LimitDetail, LimitView, LimitsWanted, Queue, QueueWanted, WorkerView,
+    DefinitionView, Kind, LimitDetail, LimitView, LimitsWanted, NameStats, Queue, QueueWanted, Stats, WorkerView,
 };
 use tidegate_core::protocol::{Answer, Attempt, Command, Finish, Lease, Payload};
 use tidegate_core::state::State;
 use tidegate_core::time::Moment;
 
 /// Servers of different versions do not forward to each other: whoever cannot lead waits until all are alike.
-pub const VERSION: u32 = 8;
+pub const VERSION: u32 = 9;
 
 /// From the server that forwards to the one that leads.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -103,6 +103,10 @@ pub enum Query {
     Workers,
     /// What was declared.
     Definitions(Kind),
+    /// Everything in numbers.
+    Stats,
+    /// One action or flow in numbers.
+    NameStats(Name),
 }
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -118,6 +122,8 @@ pub enum Reply {
     Limit(Option<Box<LimitDetail>>),
     Workers(Vec<WorkerView>),
     Definitions(Vec<DefinitionView>),
+    Stats(Box<Stats>),
+    NameStats(Option<Box<NameStats>>),
 }
 
 /// What a name stands for.

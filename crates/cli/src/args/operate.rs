@@ -102,6 +102,29 @@ pub struct LimitsChange {
 }
 
 #[derive(Args, Debug)]
+pub struct Actions {
+    #[command(subcommand)]
+    pub command: ActionsCommand,
+}
+
+#[derive(Subcommand, Debug)]
+pub enum ActionsCommand {
+    /// Actions that were declared.
+    List(Shown),
+    /// What waits, runs and has ended of one, and how long it waited for limits and for workers, since the server that leads
+    /// began to.
+    Stats(ActionsStats),
+}
+
+#[derive(Args, Debug)]
+pub struct ActionsStats {
+    /// Of an action or a flow; of a step without an action, FLOW/STEP.
+    pub name: String,
+    #[command(flatten)]
+    pub shown: Shown,
+}
+
+#[derive(Args, Debug)]
 pub struct Workers {
     #[command(subcommand)]
     pub command: WorkersCommand,

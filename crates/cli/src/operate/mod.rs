@@ -1,12 +1,14 @@
-//! What operators ask a server, and tell it: `tidegate queue`, `limits`, `workers`.
+//! What operators ask a server, and tell it: `tidegate queue`, `limits`, `actions`, `workers`.
 //!
 //! - [`show`]: in which form, and how often
 //! - [`table`]: the form for people
 
+mod actions;
 mod limits;
 mod show;
 mod table;
 
+pub use actions::actions;
 pub use limits::limits;
 
 use crate::args;

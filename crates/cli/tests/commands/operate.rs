@@ -38,6 +38,16 @@ fn an_operator_looks_at_limits_and_changes_them() {
     golden("limits-list", &heard(&test));
     let test = test.args(["limits", "list", "--pools", "-o", "yaml"]);
     golden("limits-list-yaml", &heard(&test));
+    let test = test.args(["actions", "list"]);
+    golden("actions-list", &heard(&test));
+    let test = test.args(["actions", "stats", "load", "-o", "json"]);
+    let stats: serde_json::Value = serde_json::from_str(&test.run().stdout).expect("it is JSON");
+    assert_eq!((&stats["waiting"], &stats["running"]), (&1.into(), &1.into()), "{stats}");
+    let test = test.args(["actions", "stats", "load"]);
+    let told = heard(&test);
+    assert!(told.starts_with("NAME\tWAITING\tRUNNING\t") && told.contains("\nworkers\t1\t"), "{told}");
+    let test = test.args(["actions", "stats", "laod"]).status(3);
+    golden("actions-unknown", &heard(&test));
     let test = test.args(["limits", "pause", "pool:database"]);
     golden("limits-pause", &heard(&test));
     let test = test.args(["limits", "set", "pool:database", "2", "--for", "30m"]);

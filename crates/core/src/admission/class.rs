@@ -177,6 +177,11 @@ impl Class {
     pub fn waited_under(&self, since: Moment, now: Moment) -> Vec<Span> {
         self.parked.spans(self.demands.len(), since, now)
     }
+
+    /// The same under one of them.
+    pub fn waited_at(&self, at: usize, since: Moment, now: Moment) -> Span {
+        self.parked.span(at, since, now)
+    }
 }
 
 /// When the class was parked under what. Bounded: of a restless class only the newest stays are kept.
@@ -196,6 +201,17 @@ impl ParkingLog {
         if self.0.len() > STAYS_KEPT {
             self.0.pop_front();
         }
+    }
+
+    fn span(&self, at: usize, since: Moment, now: Moment) -> Span {
+        let mut span = Span::ZERO;
+        for (i, &(from, under)) in self.0.iter().enumerate() {
+            if under.map(usize::from) == Some(at) {
+                let until = self.0.get(i + 1).map_or(now, |next| next.0);
+                span = span + until.since(from.max(since));
+            }
+        }
+        span
     }
 
     fn spans(&self, demands: usize, since: Moment, now: Moment) -> Vec<Span> {

@@ -337,13 +337,13 @@ mod tests {
             (
                 job("wide"),
                 Refusal::TooWide {
-                    limit: "pool:db".to_owned(),
+                    limit: "pool db".to_owned(),
                     units: 3,
                     capacity: 2,
                     declared: Origin::default(),
                 },
             ),
-            (job("other"), Refusal::Busy { limit: "action:other".to_owned(), declared: Origin::default() }),
+            (job("other"), Refusal::Busy { limit: "action other".to_owned(), declared: Origin::default() }),
             (
                 job("keyed"),
                 Refusal::LineFull { action: "keyed".into(), max_length: 0, declared: Origin::default() },
@@ -423,7 +423,7 @@ mod tests {
         let later = Submit { due, ..kit.submit(run("one")) };
         let later = kit.accepted(later);
         kit.advance(Span::seconds(1));
-        let busy = "flow:one is busy and says reject (flows.yaml:1)".to_owned();
+        let busy = "runs of one: no more is allowed now, and `when_busy` says reject (flows.yaml:1)".to_owned();
         assert_eq!(kit.ended(later), Some((State::Refused, Some(busy))));
     }
 

@@ -5,7 +5,7 @@ use crate::admission::{ClassId, Demand, Gauge, LimitId, LimitKey, Rank};
 use crate::core::Core;
 use crate::ids::{NodeId, TaskId};
 use crate::model::Origin;
-use crate::nodes::Item;
+use crate::nodes::{Item, Kind, Step, WorkState};
 use crate::time::{Moment, Span};
 
 impl Core {
@@ -131,6 +131,7 @@ impl Core {
             since: item.work.since,
             worker: None,
             lease_left: None,
+            waits: false,
         };
         inside.map(holder).collect()
     }
@@ -149,7 +150,17 @@ impl Core {
             since: running.granted,
             worker: Some(running.worker.clone()),
             lease_left: Some(running.until.since(now)),
+            waits: false,
         })
+    }
+
+    /// Whether it is a step of one piece of work that is not granted yet.
+    fn is_in_line(&self, node: NodeId) -> bool {
+        let waits = |step: &Step| match &step.kind {
+            Kind::Plain { work: Some(work), .. } => matches!(work.at, WorkState::Waiting),
+            _ => false,
+        };
+        self.step(node).is_some_and(waits)
     }
 
     fn outer_holder(
@@ -160,6 +171,7 @@ impl Core {
         limit: LimitId,
     ) -> Option<Holder> {
         let units = self.units_held(class?, limit)?;
-        Some(Holder { name: self.name(TaskId::node(node)), units, since, worker: None, lease_left: None })
+        let (name, waits) = (self.name(TaskId::node(node)), self.is_in_line(node));
+        Some(Holder { name, units, since, worker: None, lease_left: None, waits })
     }
 }

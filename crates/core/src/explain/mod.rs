@@ -125,6 +125,8 @@ pub struct Holder {
     pub since: Moment,
     pub worker: Option<Name>,
     pub lease_left: Option<Span>,
+    /// A step that has its place among the steps of its run, and waits for something else.
+    pub waits: bool,
 }
 
 /// From measured durations; nothing is promised.

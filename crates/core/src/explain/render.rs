@@ -192,6 +192,9 @@ fn held(holder: &Holder, now: Moment) -> String {
     if let Some(left) = holder.lease_left {
         let _ = write!(text, ", lease {left} left");
     }
+    if holder.waits {
+        text.push_str(", which itself waits");
+    }
     text.push(')');
     text
 }

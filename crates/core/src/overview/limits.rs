@@ -118,7 +118,7 @@ impl Core {
     }
 
     /// How many tasks stand under each limit.
-    fn waiting_under(&self) -> BTreeMap<LimitId, u64> {
+    pub(super) fn waiting_under(&self) -> BTreeMap<LimitId, u64> {
         let mut waiting = BTreeMap::new();
         for (_, class) in self.admission.classes() {
             if let Some(limit) = self.kept_waiting_by(class) {

@@ -4,11 +4,13 @@
 mod definitions;
 mod limits;
 mod queue;
+mod stats;
 mod workers;
 
 pub use definitions::{DefinitionView, Kind};
 pub use limits::{LimitDetail, LimitView, LimitsWanted};
 pub use queue::{Queue, QueueRow, QueueWanted};
+pub use stats::{LimitStats, NameStats, Stats};
 pub use workers::{AttemptView, WorkerView};
 
 /// Of anything that is listed.

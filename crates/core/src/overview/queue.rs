@@ -75,7 +75,7 @@ impl Core {
     }
 
     /// The action or flow of a class.
-    fn what_of(&self, id: ClassId) -> Option<Name> {
+    pub(super) fn what_of(&self, id: ClassId) -> Option<Name> {
         match &*self.classes.entry(id)?.source {
             Source::Run { flow, .. } => Some(flow.clone()),
             Source::Attempt(attempt) => attempt.action.clone(),

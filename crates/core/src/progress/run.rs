@@ -12,6 +12,7 @@ use crate::timers::Alarm;
 impl Core {
     /// The run starts: its first steps become ready.
     pub(crate) fn enter_run(&mut self, node: NodeId, now: Moment) {
+        self.count_run_start(node, now);
         let Some(run) = self.run_mut(node) else { return };
         run.state = RunState::Running;
         run.since = now;
@@ -193,6 +194,7 @@ impl Core {
         self.busy.remove(&node);
         if let Some(id) = run.id {
             self.forget_id(id, run.idempotency.as_deref());
+            self.count_run_end(&run.plan.flow.name, state);
         }
         let task = TaskId::node(node);
         let for_parent = run.parent.map(|_| (output.clone(), error.clone()));

@@ -174,7 +174,7 @@ impl Core {
         let own = self.own_limit(source)?;
         let busy = self.catalog.action(action).when_busy == WhenBusy::Reject
             && self.is_busy(&own, self.rank(TaskId::node(node)), now);
-        busy.then(|| format!("{own} is busy and says reject"))
+        busy.then(|| self.busy_at(&own).to_string())
     }
 
     pub(crate) fn ask_for_items(&mut self, node: NodeId) {

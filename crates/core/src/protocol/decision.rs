@@ -33,11 +33,11 @@ pub enum Refusal {
     NotInLine { index: u32 },
     #[error("there is no pool `{0}`")]
     UnknownPool(Name),
-    #[error("{limit} can grant {capacity} at most, {units} are asked for{}", Place(declared))]
+    #[error("{limit}: there are {capacity} at most, and {units} are asked for{}", Place(declared))]
     TooWide { limit: String, units: u32, capacity: u64, declared: Origin },
     #[error("the line of `{action}` is full: {max_length} wait already{}", Place(declared))]
     LineFull { action: Name, max_length: u32, declared: Origin },
-    #[error("{limit} is busy and says reject{}", Place(declared))]
+    #[error("{limit}: no more is allowed now, and `when_busy` says reject{}", Place(declared))]
     Busy { limit: String, declared: Origin },
     #[error("idempotency key `{0}` was used for something else")]
     KeyConflict(Name),

@@ -32,12 +32,13 @@ pub(crate) use request::ReplyTo;
 use request::{Errand, Request};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use store_thread::CommitTimes;
 use thiserror::Error;
 use tidegate_core::explain::Explanation;
 use tidegate_core::ids::{Name, NodeId, RunId, TaskId};
 use tidegate_core::protocol::{Answer, Attempt, Command, Finish, Lease, Retry, Submit};
 use tidegate_core::time::Moment;
-use tidegate_core::{Core, Lost};
+use tidegate_core::{Core, Lost, Waits};
 use tidegate_store::{Before, Contact, Entry, Pruned, Retention, Store, StoreError};
 use tidegate_wire::{self as wire, Query, Reply};
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
@@ -142,6 +143,7 @@ pub struct Engine {
     outage: watch::Receiver<Option<StoreError>>,
     /// The newest entry that is known to be durable, here or where another server leads.
     reached: watch::Sender<Option<u64>>,
+    commits: CommitTimes,
     /// Other servers may lead.
     is_shared: bool,
 }
@@ -159,7 +161,8 @@ impl Engine {
         let (entries, _) = broadcast::channel(EVENTS_KEPT);
         let (outage_teller, outage) = watch::channel(None);
         let (reached, is_shared) = (watch::Sender::new(None), settings.contact.is_some());
-        let engine = Engine { callers, urgent, entries, outage, reached, is_shared };
+        let commits = CommitTimes::default();
+        let engine = Engine { callers, urgent, entries, outage, reached, commits, is_shared };
         work::Shell::start(
             &engine,
             settings,
@@ -270,6 +273,11 @@ impl Engine {
     /// Why the store cannot be used, as long as it cannot.
     pub fn outage(&self) -> watch::Receiver<Option<StoreError>> {
         self.outage.clone()
+    }
+
+    /// How long commits of this server took so far.
+    pub fn commit_times(&self) -> Waits {
+        self.commits.so_far()
     }
 
     /// Reads from the core, between two batches. Only where this server leads.

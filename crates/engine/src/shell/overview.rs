@@ -2,8 +2,9 @@
 
 use super::{Engine, EngineError};
 use tidegate_core::admission::LimitKey;
+use tidegate_core::ids::Name;
 use tidegate_core::overview::{
-    DefinitionView, Kind, LimitDetail, LimitView, LimitsWanted, Queue, QueueWanted, WorkerView,
+    DefinitionView, Kind, LimitDetail, LimitView, LimitsWanted, NameStats, Queue, QueueWanted, Stats, WorkerView,
 };
 use tidegate_wire::{Query, Reply};
 
@@ -44,6 +45,22 @@ impl Engine {
     pub async fn definitions(&self, kind: Kind) -> Result<Vec<DefinitionView>, EngineError> {
         match self.query(Query::Definitions(kind), true).await? {
             Reply::Definitions(definitions) => Ok(definitions),
+            _ => Err(EngineError::Unavailable),
+        }
+    }
+
+    /// Everything in numbers, if this server leads: otherwise whoever does tells them.
+    pub async fn stats(&self) -> Result<Stats, EngineError> {
+        match self.query(Query::Stats, false).await? {
+            Reply::Stats(stats) => Ok(*stats),
+            _ => Err(EngineError::Unavailable),
+        }
+    }
+
+    /// One action or flow in numbers; nothing if there is none.
+    pub async fn name_stats(&self, name: Name) -> Result<Option<NameStats>, EngineError> {
+        match self.query(Query::NameStats(name), true).await? {
+            Reply::NameStats(stats) => Ok(stats.map(|stats| *stats)),
             _ => Err(EngineError::Unavailable),
         }
     }

@@ -81,6 +81,8 @@ impl Shell {
             Query::Limit(key) => Reply::Limit(core.limit_detail(&key, now).map(Box::new)),
             Query::Workers => Reply::Workers(core.workers_view(now)),
             Query::Definitions(kind) => Reply::Definitions(core.definitions_view(kind)),
+            Query::Stats => Reply::Stats(Box::new(core.stats(now))),
+            Query::NameStats(name) => Reply::NameStats(core.name_stats(&name, now).map(Box::new)),
             Query::FindId(id) => match core.node_of(id) {
                 Some(node) => Reply::Found(Some((node, id))),
                 None => return self.find_stored(Sought::Id(id), reply),

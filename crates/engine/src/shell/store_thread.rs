@@ -4,9 +4,31 @@ use super::EngineError;
 use super::letters::Newcomer;
 use super::request::Errand;
 use crate::server::{Input, Output};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use tidegate_core::Waits;
 use tidegate_core::ids::Name;
 use tidegate_store::{Before, Contact, Found, Leader, Letter, Pruned, Sought, Store, StoreError};
 use tokio::sync::{mpsc, oneshot};
+
+/// How long commits took. Shared with whoever asks.
+#[derive(Clone, Default)]
+pub(super) struct CommitTimes(Arc<Mutex<Waits>>);
+
+impl CommitTimes {
+    fn note(&self, took: Duration) {
+        self.waits().note(took.into());
+    }
+
+    pub fn so_far(&self) -> Waits {
+        self.waits().clone()
+    }
+
+    /// Nothing that is done while it is held can panic.
+    fn waits(&self) -> MutexGuard<'_, Waits> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 pub(super) enum Job {
     /// What the server wants of the store.
@@ -55,6 +77,7 @@ pub(super) enum Lookups {
 pub(super) fn store_thread(
     name: Name,
     mut store: Box<dyn Store>,
+    commits: CommitTimes,
     wake: impl Fn() + Send + Sync + 'static,
 ) -> (std::sync::mpsc::Sender<Job>, mpsc::UnboundedReceiver<Done>) {
     let (jobs, inbox) = std::sync::mpsc::channel();
@@ -62,7 +85,7 @@ pub(super) fn store_thread(
     let work = move || {
         store.listen(Box::new(wake));
         for job in inbox {
-            let done = carry_out(&name, store.as_mut(), job);
+            let done = carry_out(&name, store.as_mut(), &commits, job);
             if done.is_some_and(|done| results.send(done).is_err()) {
                 return;
             }
@@ -76,9 +99,9 @@ pub(super) fn store_thread(
     (jobs, outbox)
 }
 
-fn carry_out(name: &Name, store: &mut dyn Store, job: Job) -> Option<Done> {
+fn carry_out(name: &Name, store: &mut dyn Store, commits: &CommitTimes, job: Job) -> Option<Done> {
     match job {
-        Job::Do(output) => serve(name, store, output).map(Done::Did),
+        Job::Do(output) => serve(name, store, commits, output).map(Done::Did),
         Job::Find(sought) => Some(Done::Found(store.find(&sought))),
         Job::Announce(contact) => {
             // It is said again and again.
@@ -96,11 +119,16 @@ fn carry_out(name: &Name, store: &mut dyn Store, job: Job) -> Option<Done> {
     }
 }
 
-fn serve(name: &Name, store: &mut dyn Store, output: Output) -> Option<Input> {
+fn serve(name: &Name, store: &mut dyn Store, commits: &CommitTimes, output: Output) -> Option<Input> {
     match output {
         Output::Lead { mine, lease } => Some(Input::Led(store.lead(name, mine, lease))),
         Output::Load => Some(Input::Loaded(store.load())),
-        Output::Commit(entry) => Some(Input::Committed(store.commit(&entry))),
+        Output::Commit(entry) => {
+            let begun = Instant::now();
+            let committed = store.commit(&entry);
+            commits.note(begun.elapsed());
+            Some(Input::Committed(committed))
+        }
         Output::Resign { term } => {
             // The lease ends by itself if this cannot be said.
             let _ = store.resign(term);

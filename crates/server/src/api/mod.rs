@@ -8,6 +8,7 @@ pub mod limits;
 mod page;
 pub mod queue;
 pub mod runs;
+pub mod stats;
 mod steps;
 pub mod tasks;
 pub mod work;

@@ -52,6 +52,8 @@ pub struct HolderView {
     pub units: u32,
     pub since: String,
     pub worker: Option<String>,
+    /// It has its place, and waits for something else itself.
+    pub waits: bool,
 }
 
 impl HolderView {
@@ -61,6 +63,7 @@ impl HolderView {
             units: holder.units,
             since: time(holder.since),
             worker: holder.worker.as_ref().map(ToString::to_string),
+            waits: holder.waits,
         }
     }
 }

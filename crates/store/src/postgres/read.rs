@@ -217,6 +217,16 @@ pub fn last(session: &mut Session) -> Result<u64, StoreError> {
     })
 }
 
+/// How many entries the tables do not show yet.
+pub fn behind(session: &mut Session) -> Result<u64, StoreError> {
+    session.call(PATIENCE, async |client| {
+        let position = client.query_typed_one(sql!("position_get"), &[]).await?;
+        let last = client.query_typed_one(sql!("journal_last"), &[]).await?;
+        let last = last.try_get::<_, Option<i64>>(0)?.map_or(0, unsigned);
+        Ok(last.saturating_sub(unsigned(position.try_get(0)?)))
+    })
+}
+
 /// Waits until the tables, or what this process remembers, hold an entry.
 pub fn reach(
     session: &mut Session,

@@ -70,6 +70,10 @@ impl Reads for PostgresReader {
         read::last(&mut self.session)
     }
 
+    fn behind(&mut self) -> Result<u64, StoreError> {
+        read::behind(&mut self.session)
+    }
+
     fn reach(&mut self, sequence: u64, patience: Duration) -> Result<bool, StoreError> {
         read::reach(&mut self.session, &self.overlay, sequence, patience)
     }
