@@ -3,8 +3,8 @@
 mod operate;
 mod served;
 
-pub use operate::{Actions, ActionsCommand, Form, Limits, LimitsChange, LimitsCommand, Queue, Shown, Workers, WorkersCommand};
-pub use served::{Apply, Dev, Serve, ServerAddress, Submit, Worker};
+pub use operate::*;
+pub use served::*;
 
 use crate::failure::{Exit, Failure};
 use anstream::ColorChoice;
@@ -64,6 +64,10 @@ pub enum Command {
     Limits(Limits),
     /// Look at the actions of a server: which there are, and how each fares.
     Actions(Actions),
+    /// See who changed what at a server, and when.
+    Audit(Audit),
+    /// Say who may ask a server, and for what.
+    Token(Token),
     /// Look at the workers of a server.
     Workers(Workers),
     /// Look at what was submitted, cancel it, also while it runs, and retry it.

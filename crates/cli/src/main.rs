@@ -1,7 +1,7 @@
 //! The command line. Data goes to stdout, everything else to stderr; exit codes are part of the interface.
 //!
 //! - [`args`]: what can be typed; [`failure`]: what can go wrong, and with which exit code
-//! - [`run`], [`runs`], [`serve`], [`operate`], [`check`], [`plan`], [`why`], [`prune`], [`backup`]: one module a command
+//! - [`run`], [`runs`], [`serve`], [`operate`], [`token`], [`check`], [`plan`], [`why`], [`prune`], [`backup`]: one module a command
 //! - [`diary`]: what happened and what was written, kept beside the store
 //! - [`files`]: reading flows; [`line`]: styled text; [`out`]: where it goes; [`time`]: clocks and spans as people read them
 
@@ -23,6 +23,7 @@ mod serve;
 mod server;
 mod submit;
 mod time;
+mod token;
 mod why;
 mod worker;
 
@@ -61,6 +62,8 @@ fn carry_out(arguments: Arguments) -> Result<Exit, Failure> {
         Command::Queue(options) => in_runtime(operate::queue(&options)),
         Command::Limits(options) => in_runtime(operate::limits(&options, quiet)),
         Command::Actions(options) => in_runtime(operate::actions(&options)),
+        Command::Audit(options) => in_runtime(operate::audit(&options)),
+        Command::Token(options) => in_runtime(token::token(&options, quiet)),
         Command::Workers(options) => in_runtime(operate::workers(&options)),
         Command::Worker(options) => in_runtime(worker::worker(&options, quiet)),
         Command::Serve(options) => in_runtime(serve::serve(&options, quiet)),

@@ -96,7 +96,7 @@ impl Core {
         // Any command may be the first after a rate has refilled, and nobody may be overlooked by it.
         self.admission.wake(now);
         let is_submission =
-            matches!(command, Command::Submit(_) | Command::Post { .. } | Command::Retry(_));
+            matches!(command.plain(), Command::Submit(_) | Command::Post { .. } | Command::Retry(_));
         let answer = self.carry_out(command, now).unwrap_or_else(|refusal| {
             self.counts.refused += u64::from(is_submission);
             self.counts.fenced += u64::from(refusal == Refusal::Stale);
@@ -109,7 +109,7 @@ impl Core {
         answer
     }
 
-    fn carry_out(&mut self, command: Command, now: Moment) -> Result<Answer, Refusal> {
+    pub(crate) fn carry_out(&mut self, command: Command, now: Moment) -> Result<Answer, Refusal> {
         match command {
             Command::Declare(declare) => self.declare(declare, now),
             Command::Submit(submit) => self.submit(submit, now),
@@ -127,6 +127,9 @@ impl Core {
             Command::Resume(what) => self.resume(what, now),
             Command::Evaluated { question, evaluation } => self.evaluated(question, evaluation, now),
             Command::Wake => self.wake(now),
+            Command::SetToken(token) => self.set_token(token, now),
+            Command::RevokeToken { id } => self.revoke_token(id),
+            Command::By { who, command } => self.by(who, *command, now),
         }
     }
 

@@ -3,7 +3,7 @@
 
 use crate::admission::LimitKey;
 use crate::ids::{LONGEST_NAME, Name};
-use crate::protocol::{Declare, Pausable, Refusal, Submission, Submit};
+use crate::protocol::{Declare, Pausable, Refusal, Submission, Submit, TokenRow};
 
 /// As much of a name that is too long as is shown.
 const SHOWN: usize = 40;
@@ -36,6 +36,10 @@ fn width(letter: char) -> usize {
         letter if letter.is_ascii_control() => WIDEST,
         letter => letter.len_utf8(),
     }
+}
+
+pub(crate) fn of_token(token: &TokenRow) -> Result<(), Refusal> {
+    check_given([&token.id, &token.name, &token.by].into_iter().chain(&token.scopes))
 }
 
 pub(crate) fn of_submission(submit: &Submit) -> Result<(), Refusal> {

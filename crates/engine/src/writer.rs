@@ -148,7 +148,7 @@ impl Writer {
     /// Takes a command in. False: too many wait already, and the caller should try later.
     pub fn push(&mut self, ticket: Ticket, letter: Option<u64>, command: Command) -> bool {
         // What keeps or frees something goes before what asks for more.
-        let lane = match command {
+        let lane = match command.plain() {
             Command::Finish(_) | Command::Heartbeat(_) | Command::Cancel(_) | Command::Wake => {
                 &mut self.urgent
             }

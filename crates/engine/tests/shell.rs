@@ -7,8 +7,8 @@ use std::time::Duration;
 use tidegate_core::admission::{Skills, SlotCounts};
 use tidegate_core::ids::{Name, NodeId, RunId, TaskId};
 use tidegate_core::protocol::{
-    Answer, Command, Declare, DeclaredRow, Evaluation, Finish, Heartbeat, Join, Lease, NodeRow, Outcome,
-    Payload, Rendered, Retry, Submission, Submit, Write,
+    Answer, AuditRow, Command, Declare, DeclaredRow, Evaluation, Finish, Heartbeat, Join, Lease, NodeRow,
+    Outcome, Payload, Rendered, Retry, Submission, Submit, TokenRow, Write,
 };
 use tidegate_core::state::State;
 use tidegate_core::time::Moment;
@@ -166,6 +166,14 @@ impl Reads for Gate {
 
     fn declared(&mut self) -> Result<Vec<DeclaredRow>, StoreError> {
         self.store.declared()
+    }
+
+    fn tokens(&mut self) -> Result<Vec<TokenRow>, StoreError> {
+        self.store.tokens()
+    }
+
+    fn audit(&mut self, before: Option<u64>, most: u32) -> Result<Vec<AuditRow>, StoreError> {
+        self.store.audit(before, most)
     }
 
     fn last(&mut self) -> Result<u64, StoreError> {

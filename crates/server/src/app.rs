@@ -1,6 +1,6 @@
 //! What every route needs.
 
-use crate::access::Access;
+use crate::access::{Access, Caller, Known};
 use crate::problem::Problem;
 use crate::staff::Staff;
 use std::sync::Arc;
@@ -13,6 +13,7 @@ use tokio::sync::watch;
 pub struct App {
     pub(crate) tide: Tidegate,
     pub(crate) access: Arc<Access>,
+    pub(crate) known: Arc<Known>,
     pub(crate) staff: Arc<Staff>,
     /// Whether it is about to end: whoever follows something is let go.
     closing: watch::Receiver<bool>,
@@ -21,7 +22,12 @@ pub struct App {
 impl App {
     /// `closing` turns true when the server is to end.
     pub fn new(tide: Tidegate, access: Access, closing: watch::Receiver<bool>) -> App {
-        App { tide, access: Arc::new(access), staff: Arc::default(), closing }
+        App { tide, access: Arc::new(access), known: Arc::default(), staff: Arc::default(), closing }
+    }
+
+    /// The engine, for a caller: what it changes is written down with its name.
+    pub(crate) fn of(&self, caller: &Caller) -> Tidegate {
+        self.tide.on_behalf_of(caller.name.as_str())
     }
 
     /// Reads from the store.

@@ -18,7 +18,7 @@ mod routes;
 mod serve;
 mod staff;
 
-pub use access::{Access, Caller, Scope, Token};
+pub use access::{Access, Caller, Issued, Scope, Token, is_live, issue, listed, revoke};
 pub use app::App;
 pub use problem::Problem;
 pub use routes::{openapi, router};

@@ -137,7 +137,9 @@ impl From<Refusal> for Problem {
             Refusal::UnknownWorker(_) => Problem::new(StatusCode::GONE, "unknown-worker", sentence),
             Refusal::WorkerReplaced(_) => Problem::new(StatusCode::GONE, "replaced", sentence),
             Refusal::Stale => Problem::new(StatusCode::CONFLICT, "stale", sentence),
-            Refusal::WrongValue(_) | Refusal::TooWide { .. } => Problem::invalid(sentence),
+            Refusal::WrongValue(_) | Refusal::TooWide { .. } | Refusal::NoName | Refusal::NameTooLong(_) => {
+                Problem::invalid(sentence)
+            }
             _ => Problem::new(StatusCode::CONFLICT, "refused", sentence),
         }
     }

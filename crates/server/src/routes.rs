@@ -1,7 +1,9 @@
 //! The one table of routes. Each is listed with the scope that it takes, and nothing else can be asked for.
 
 use crate::access::{Scope, authenticate, require};
-use crate::api::{apply, definitions, events, health, limits, queue, runs, stats, tasks, work, workers};
+use crate::api::{
+    apply, audit, definitions, events, health, limits, queue, runs, stats, tasks, tokens, work, workers,
+};
 use crate::app::App;
 use crate::metrics;
 use crate::problem::Problem;
@@ -48,7 +50,7 @@ pub fn openapi() -> OpenApi {
 }
 
 fn table() -> OpenApiRouter<App> {
-    use Scope::{Define, Operate, Read, Run};
+    use Scope::{Admin, Define, Operate, Read, Run};
     OpenApiRouter::new()
         .routes(routes!(health::healthz))
         .routes(routes!(health::readyz))
@@ -77,6 +79,10 @@ fn table() -> OpenApiRouter<App> {
         .routes(takes(Run, routes!(work::drain)))
         .routes(takes(Run, routes!(work::leave)))
         .routes(takes(Read, routes!(events::follow)))
+        .routes(takes(Operate, routes!(audit::list)))
+        .routes(takes(Admin, routes!(tokens::list)))
+        .routes(takes(Admin, routes!(tokens::create)))
+        .routes(takes(Admin, routes!(tokens::revoke)))
 }
 
 /// What a route takes is checked before it, and stands in its description.

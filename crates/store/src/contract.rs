@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use thiserror::Error;
 use tidegate_core::ids::{Name, NodeId, RunId, TaskId};
-use tidegate_core::protocol::{DeclaredRow, NodeRow, Payload, Snapshot, Write};
+use tidegate_core::protocol::{AuditRow, DeclaredRow, NodeRow, Payload, Snapshot, TokenRow, Write};
 use tidegate_core::state::State;
 use tidegate_core::time::{Moment, Span};
 
@@ -153,6 +153,9 @@ pub const KEYS_STAY: Span = Span::hours(24);
 /// after the end.
 pub const KEEP_AT_LEAST: Span = Span::seconds(60);
 
+/// How long it is kept who changed what. A store forgets the rest when the next change is written down.
+pub const AUDIT_STAYS: Span = Span::days(400);
+
 /// What one call of [`Store::prune`] deleted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Pruned {
@@ -227,6 +230,12 @@ pub trait Reads: Send {
 
     /// Every version of everything that was declared and is kept.
     fn declared(&mut self) -> Result<Vec<DeclaredRow>, StoreError>;
+
+    /// Tokens that were made and not revoked, in the order of their ids.
+    fn tokens(&mut self) -> Result<Vec<TokenRow>, StoreError>;
+
+    /// Who changed what, newest first, with numbers below `before`.
+    fn audit(&mut self, before: Option<u64>, most: u32) -> Result<Vec<AuditRow>, StoreError>;
 
     /// The sequence number of the last entry; 0 if there was none.
     fn last(&mut self) -> Result<u64, StoreError>;

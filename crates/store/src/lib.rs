@@ -13,8 +13,8 @@ pub mod sqlite;
 mod words;
 
 pub use contract::{
-    Commit, Contact, ENTRIES_BYTES, Ended, Entry, Found, InState, KEEP_AT_LEAST, KEPT_ENTRIES, KEYS_STAY,
-    LETTERS_BYTES, Leader, Letter, Loaded, Pruned, Reads, Sought, Store, StoreError, Term, Wanted,
+    AUDIT_STAYS, Commit, Contact, ENTRIES_BYTES, Ended, Entry, Found, InState, KEEP_AT_LEAST, KEPT_ENTRIES,
+    KEYS_STAY, LETTERS_BYTES, Leader, Letter, Loaded, Pruned, Reads, Sought, Store, StoreError, Term, Wanted,
 };
 pub use memory::MemoryStore;
 pub use postgres::{Post, PostgresHistory, PostgresReader, PostgresStore};

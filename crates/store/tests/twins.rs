@@ -133,8 +133,8 @@ fn the_drive_meets_every_kind_of_write() {
             }
         }
     }
-    let all = "Declared Ended Entered Granted ItemEntered ItemsAdded ItemsEnded LimitSet Moved NodeAdded PaceTaken Paused \
-               Ranked Renewed Stopping WorkerGone WorkerJoined";
+    let all = "Audited Declared Ended Entered Granted ItemEntered ItemsAdded ItemsEnded LimitSet Moved NodeAdded PaceTaken Paused \
+               Ranked Renewed Stopping TokenGone TokenSet WorkerGone WorkerJoined";
     assert_eq!(seen.into_keys().collect::<Vec<_>>().join(" "), all);
     assert!(reused > 0, "no run went on where another ended");
 }

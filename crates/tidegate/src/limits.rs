@@ -39,14 +39,14 @@ impl Limits {
             tide: self.tide.clone(),
             key: limit.parse().map_err(Error::from),
             value: value.into(),
-            by: Name::new("program"),
+            by: self.tide.who(),
             lasts: None,
         }
     }
 
     /// Takes back what was set, so that the declared value counts again.
     pub async fn reset(&self, limit: &str) -> Result<(), Error> {
-        let (key, by) = (limit.parse()?, Name::new("program"));
+        let (key, by) = (limit.parse()?, self.tide.who());
         let reset = protocol::SetLimit { key, value: None, by, until: None };
         self.tide.ask(Command::SetLimit(reset)).await.map(drop)
     }

@@ -55,6 +55,8 @@ const LOOK_AGAIN: Duration = Duration::from_millis(20);
 #[derive(Clone)]
 pub struct Tidegate {
     shared: Arc<Shared>,
+    /// On whose behalf changes are made.
+    by: Option<Name>,
 }
 
 struct Shared {
@@ -106,7 +108,7 @@ impl Tidegate {
         let (registry, workers) = (Registry::new(), AtomicU32::new(0));
         let shared =
             Shared { engine, reader, looks, place, registry, name, workers, runtime: Handle::current() };
-        let tide = Tidegate { shared: Arc::new(shared) };
+        let tide = Tidegate { shared: Arc::new(shared), by: None };
         // A store that cannot be used now is not given up: whatever is asked of it says so, until it can.
         match tide.ask(Command::Wake).await {
             Err(error) if !error.may_pass() => Err(error),
@@ -235,6 +237,12 @@ impl Tidegate {
         self.shared.engine.shut_down().await;
     }
 
+    /// The same engine, for somebody: what is changed by this handle, and by what it gives out, is written down with that
+    /// name. Changes are cancellations, priorities, pauses, limits, definitions and tokens.
+    pub fn on_behalf_of(&self, who: impl Into<Name>) -> Tidegate {
+        Tidegate { by: Some(who.into()), ..self.clone() }
+    }
+
     /// The engine underneath, for what is not covered here.
     pub fn engine(&self) -> &Engine {
         &self.shared.engine
@@ -242,7 +250,18 @@ impl Tidegate {
 
     // ---- what the other parts of this library need
 
-    pub(crate) async fn ask(&self, command: Command) -> Result<Answer, Error> {
+    /// On whose behalf something is said.
+    pub(crate) fn who(&self) -> Name {
+        self.by.clone().unwrap_or_else(|| Name::new("program"))
+    }
+
+    /// Has a command carried out, again and again while nobody leads.
+    #[doc(hidden)]
+    pub async fn ask(&self, command: Command) -> Result<Answer, Error> {
+        let command = match &self.by {
+            Some(who) => Command::By { who: who.clone(), command: Box::new(command) },
+            None => command,
+        };
         match self.engine().insist(command).await? {
             Answer::Refused(refusal) => Err(refusal.into()),
             answer => Ok(answer),

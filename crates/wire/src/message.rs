@@ -10,7 +10,8 @@ use tidegate_core::explain::Explanation;
 use tidegate_core::ids::{Name, NodeId, RunId, TaskId};
 use tidegate_core::model::{Action, Flow};
 use tidegate_core::overview::{
-    DefinitionView, Kind, LimitDetail, LimitView, LimitsWanted, NameStats, Queue, QueueWanted, Stats, WorkerView,
+    DefinitionView, Kind, LimitDetail, LimitView, LimitsWanted, NameStats, Queue, QueueWanted, Stats,
+    WorkerView,
 };
 use tidegate_core::protocol::{Answer, Attempt, Command, Finish, Lease, Payload};
 use tidegate_core::state::State;

@@ -1,7 +1,9 @@
 //! What operators can type: everything here asks a server.
 
 use super::served::ServerAddress;
+use super::{Place, place, span};
 use clap::{Args, Subcommand, ValueEnum};
+use tidegate_core::time::Span;
 
 /// How what was read is shown.
 #[derive(Args, Clone, Debug)]
@@ -122,6 +124,56 @@ pub struct ActionsStats {
     pub name: String,
     #[command(flatten)]
     pub shown: Shown,
+}
+
+#[derive(Args, Debug)]
+pub struct Audit {
+    /// How many to show.
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    pub most: u32,
+    #[command(flatten)]
+    pub shown: Shown,
+}
+
+#[derive(Args, Debug)]
+pub struct Token {
+    #[command(subcommand)]
+    pub command: TokenCommand,
+}
+
+#[derive(Subcommand, Debug)]
+pub enum TokenCommand {
+    /// Make a token, and print it: it is shown this once, and only its hash is kept.
+    Create(TokenCreate),
+    /// Tokens that were made and not revoked.
+    List(Shown),
+    /// Make a token worthless, at every server within seconds.
+    Revoke(TokenRevoke),
+}
+
+#[derive(Args, Debug)]
+pub struct TokenCreate {
+    /// Whom or what it is for; what it changes is written down with this name.
+    pub name: String,
+    /// What it is for; may be given many times.
+    #[arg(long, value_name = "SCOPE", required = true, value_parser = ["read", "run", "define", "operate", "admin"])]
+    pub scope: Vec<String>,
+    /// It is worth nothing after so long: `90d`.
+    #[arg(long = "for", value_name = "SPAN", value_parser = span)]
+    pub lasting: Option<Span>,
+    /// Make it in this store, without asking a server: a file, or postgres://USER:PASSWORD@HOST/DATABASE.
+    #[arg(long, value_name = "PATH|URL", value_parser = place)]
+    pub store: Option<Place>,
+    #[command(flatten)]
+    pub server: ServerAddress,
+}
+
+#[derive(Args, Debug)]
+pub struct TokenRevoke {
+    /// As `token list` calls it.
+    pub id: String,
+    #[command(flatten)]
+    pub server: ServerAddress,
 }
 
 #[derive(Args, Debug)]

@@ -26,7 +26,13 @@ fn draw_list(actions: &Json) -> Vec<String> {
     for action in list(actions) {
         let inputs: Vec<String> = list(&action["inputs"]).iter().map(|input| text(&input["name"])).collect();
         let cell = |field: &str| text(&action[field]);
-        table.row([cell("name"), cell("version"), inputs.join(","), cell("declared_at"), cell("description")]);
+        table.row([
+            cell("name"),
+            cell("version"),
+            inputs.join(","),
+            cell("declared_at"),
+            cell("description"),
+        ]);
     }
     let mut lines = Vec::new();
     if list(actions).is_empty() {

@@ -101,7 +101,8 @@ fn draw_one(limit: &Json) -> Vec<String> {
         let mut table = Table::new(&["HELD BY", "UNITS", "FOR", "WORKER"]);
         for holder in list(&limit["held_by"]) {
             let since = age(&holder["since"]);
-            let worker = if holder["waits"] == true { "(waits itself)".to_owned() } else { text(&holder["worker"]) };
+            let worker =
+                if holder["waits"] == true { "(waits itself)".to_owned() } else { text(&holder["worker"]) };
             table.row([text(&holder["name"]), text(&holder["units"]), since, worker]);
         }
         lines.push(String::new());

@@ -1,4 +1,4 @@
-//! What operators ask a server, and tell it: `tidegate queue`, `limits`, `actions`, `workers`.
+//! What operators ask a server, and tell it: `tidegate queue`, `limits`, `actions`, `workers`, `audit`.
 //!
 //! - [`show`]: in which form, and how often
 //! - [`table`]: the form for people
@@ -15,8 +15,9 @@ use crate::args;
 use crate::failure::{Exit, Failure};
 use crate::server::segment;
 use serde_json::Value as Json;
-use show::{Reading, age, list, text};
-use table::Table;
+use show::age;
+pub use show::{Reading, list, show, text};
+pub use table::Table;
 
 pub async fn queue(options: &args::Queue) -> Result<Exit, Failure> {
     let mut path = format!("/api/v1/queue?most={}", options.most);
@@ -24,7 +25,7 @@ pub async fn queue(options: &args::Queue) -> Result<Exit, Failure> {
         path.extend(value.iter().map(|value| format!("&{name}={}", segment(value))));
     }
     let reading = Reading { path: &path, items: "items", draw: draw_queue };
-    show::show(&options.shown, &reading).await
+    show(&options.shown, &reading).await
 }
 
 fn draw_queue(queue: &Json) -> Vec<String> {
@@ -67,7 +68,7 @@ fn draw_queue(queue: &Json) -> Vec<String> {
 pub async fn workers(options: &args::Workers) -> Result<Exit, Failure> {
     let args::WorkersCommand::List(options) = &options.command;
     let reading = Reading { path: "/api/v1/workers", items: "", draw: draw_workers };
-    show::show(&options.shown, &reading).await
+    show(&options.shown, &reading).await
 }
 
 fn draw_workers(workers: &Json) -> Vec<String> {
@@ -94,4 +95,23 @@ fn draw_workers(workers: &Json) -> Vec<String> {
         return lines;
     }
     table.lines()
+}
+
+pub async fn audit(options: &args::Audit) -> Result<Exit, Failure> {
+    let path = format!("/api/v1/audit?limit={}", options.most);
+    show(&options.shown, &Reading { path: &path, items: "items", draw: draw_audit }).await
+}
+
+fn draw_audit(changes: &Json) -> Vec<String> {
+    let mut table = Table::new(&["AT", "BY", "WHAT", "ABOUT", "MORE"]);
+    for change in list(&changes["items"]) {
+        table.row(["at", "by", "what", "about", "more"].map(|field| text(&change[field])));
+    }
+    let mut lines = Vec::new();
+    if list(&changes["items"]).is_empty() {
+        show::note(&mut lines, "nothing was changed");
+        return lines;
+    }
+    lines.extend(table.lines());
+    lines
 }

@@ -12,7 +12,7 @@ use crate::server::{Note, TOKEN};
 use reload::Reload;
 use std::net::SocketAddr;
 use tidegate::{Tidegate, Work, Working};
-use tidegate_server::{Access, App, Scope, Token};
+use tidegate_server::{Access, App, Scope, Token, is_live, listed};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
@@ -47,7 +47,11 @@ struct Serving {
 
 impl Serving {
     async fn begin(place: &args::Place, listen: SocketAddr, quiet: bool) -> Result<Serving, Failure> {
-        let access = access(listen)?;
+        let given = given_token()?;
+        let is_new = matches!(place, args::Place::File(store) if !store.path.exists());
+        if is_new && given.is_none() && !listen.ip().is_loopback() {
+            return Err(no_token(listen));
+        }
         let interrupts = Interrupts::listen()?;
         // Before anything is opened: two servers of one address would otherwise share a store for a moment.
         let listener = TcpListener::bind(listen).await.map_err(|error| {
@@ -59,6 +63,7 @@ impl Serving {
         }
         let builder = Tidegate::builder(&place.address()?).share_file();
         let tide = builder.open().await.map_err(|error| engine_failed(&error, place))?;
+        let access = access(&tide, given, listen, place).await?;
         let address = listener.local_addr().unwrap_or(listen);
         let note = match place {
             args::Place::File(store) => Note::leave(&store.path, address),
@@ -95,22 +100,40 @@ impl Serving {
     }
 }
 
-/// Without a token only this machine is served: whoever reaches the port could do everything.
-fn access(listen: SocketAddr) -> Result<Access, Failure> {
+/// A token that may do everything, from the environment.
+fn given_token() -> Result<Option<Token>, Failure> {
     match std::env::var(TOKEN) {
-        Ok(token) if token.len() >= 32 => {
-            Ok(Access::Tokens(vec![Token::new("admin", &token, [Scope::Admin])]))
-        }
+        Ok(token) if token.len() >= 32 => Ok(Some(Token::new("admin", &token, [Scope::Admin]))),
         Ok(_) => Err(Failure::new("token", format!("{TOKEN} must have 32 letters at least"))
             .exit(Exit::Invalid)
             .help("make one with `openssl rand -hex 32`")),
-        Err(_) if listen.ip().is_loopback() => Ok(Access::Loopback),
-        Err(_) => {
-            let sentence = format!("whoever reaches {listen} could do everything: a token is needed");
-            let help = format!("set {TOKEN}, or listen at 127.0.0.1");
-            Err(Failure::new("no-token", sentence).exit(Exit::Refused).help(help))
-        }
+        Err(_) => Ok(None),
     }
+}
+
+/// Without a token only this machine is served: whoever reaches the port could do everything.
+async fn access(
+    tide: &Tidegate,
+    given: Option<Token>,
+    listen: SocketAddr,
+    place: &args::Place,
+) -> Result<Access, Failure> {
+    if given.is_some() {
+        return Ok(Access::Tokens(given.into_iter().collect()));
+    }
+    let stored = listed(tide).await.map_err(|error| engine_failed(&error, place))?;
+    match stored.iter().any(is_live) {
+        true => Ok(Access::Tokens(Vec::new())),
+        false if listen.ip().is_loopback() => Ok(Access::Loopback),
+        false => Err(no_token(listen)),
+    }
+}
+
+fn no_token(listen: SocketAddr) -> Failure {
+    let sentence = format!("whoever reaches {listen} could do everything: a token is needed");
+    let make = "`tidegate token create NAME --scope admin --store PLACE`";
+    let help = format!("make one with {make}, set {TOKEN}, or listen at 127.0.0.1");
+    Failure::new("no-token", sentence).exit(Exit::Refused).help(help)
 }
 
 fn work(tide: &Tidegate, here: &args::Here) -> Result<Work, Failure> {
@@ -124,7 +147,7 @@ fn work(tide: &Tidegate, here: &args::Here) -> Result<Work, Failure> {
     Ok(work)
 }
 
-fn engine_failed(error: &tidegate::Error, place: &args::Place) -> Failure {
+pub fn engine_failed(error: &tidegate::Error, place: &args::Place) -> Failure {
     match (error, place) {
         (error, args::Place::File(store)) => Failure::engine(error, &store.path),
         (tidegate::Error::Store(error) | tidegate::Error::Outage(error), args::Place::Postgres(url)) => {

@@ -100,6 +100,40 @@ fn nobody_else_is_served_without_a_token() {
     assert!(!test.path(".tidegate").exists(), "nothing was begun");
 }
 
+#[test]
+fn the_first_token_is_made_where_the_store_is() {
+    let test =
+        Test::new().args(["token", "create", "root", "--scope", "admin", "--store", ".tidegate/state.db"]);
+    let token = test.run().stdout.trim().to_owned();
+    assert!(token.starts_with("tide_"), "{token}");
+    let test = test.args(["serve", "--listen", "0.0.0.0:0"]);
+    let mut server = test.start();
+    server.until("tidegate listens at");
+    let with_token = |test: &Test| {
+        let mut command = test.command();
+        command.env("TIDEGATE_TOKEN", &token);
+        test.run_as(command)
+    };
+    let test = test.args(["token", "list"]);
+    let rows = with_token(&test).stdout;
+    let cells: Vec<&str> = rows.lines().nth(1).expect("there is one").split('\t').collect();
+    assert_eq!((cells[1], cells[2], cells[4], cells[5]), ("root", "admin", "command line", ""));
+    let id = cells[0].to_owned();
+    let test = test.args(["token", "create", "ci", "--scope", "read", "--scope", "run", "--for", "90d"]);
+    assert!(with_token(&test).stdout.starts_with("tide_"));
+    let test = test.args(["audit"]);
+    let changes = with_token(&test).stdout;
+    let told: Vec<Vec<&str>> =
+        changes.lines().map(|line| line.split('\t').skip(1).take(2).collect()).collect();
+    assert_eq!(told, [["BY", "WHAT"], ["root", "token.create"], ["command line", "token.create"]]);
+    let test = test.status(4);
+    golden("token-needed", &test.run().stderr);
+    let test = test.args(["token", "revoke", id.as_str()]).status(0);
+    golden("token-revoke", &with_token(&test).stderr.replace(&id, "ID"));
+    server.signal(Signal::TERM);
+    server.finish();
+}
+
 fn heard(test: &Test) -> String {
     let outcome = test.run();
     format!("{}--\n{}", outcome.stdout, outcome.stderr)

@@ -1,5 +1,6 @@
 //! One file a command: what is checked, what is changed, what is written. Each file ends with its tests.
 
+mod by;
 mod cancel;
 mod declare;
 mod evaluated;
@@ -14,4 +15,5 @@ mod retry;
 mod set_limit;
 mod set_priority;
 mod submit;
+mod token;
 mod wake;

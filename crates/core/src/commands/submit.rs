@@ -423,7 +423,8 @@ mod tests {
         let later = Submit { due, ..kit.submit(run("one")) };
         let later = kit.accepted(later);
         kit.advance(Span::seconds(1));
-        let busy = "runs of one: no more is allowed now, and `when_busy` says reject (flows.yaml:1)".to_owned();
+        let busy =
+            "runs of one: no more is allowed now, and `when_busy` says reject (flows.yaml:1)".to_owned();
         assert_eq!(kit.ended(later), Some((State::Refused, Some(busy))));
     }
 

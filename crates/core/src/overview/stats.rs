@@ -99,7 +99,8 @@ impl Core {
     pub fn name_stats(&self, name: &Name, now: Moment) -> Option<NameStats> {
         let numbers = self.counts.actions.get(name).or_else(|| self.counts.flows.get(name));
         let present = self.present(now).remove(name);
-        let is_known = self.catalog.definition(name).is_some() || self.catalog.newest(name.as_str()).is_some();
+        let is_known =
+            self.catalog.definition(name).is_some() || self.catalog.newest(name.as_str()).is_some();
         if numbers.is_none() && present.is_none() && !is_known {
             return None;
         }
@@ -190,7 +191,8 @@ impl Core {
                 Gauge::Slots(_) => continue,
             };
             let rule = rule(&limit.key);
-            let here = rules.entry(rule.clone()).or_insert(LimitStats { rule, used: 0, capacity: None, waiting: 0 });
+            let here =
+                rules.entry(rule.clone()).or_insert(LimitStats { rule, used: 0, capacity: None, waiting: 0 });
             here.used += used;
             here.capacity = capacity.map(|units| here.capacity.unwrap_or(0).saturating_add(units));
             here.waiting += waiting.get(&id).copied().unwrap_or(0);
@@ -246,7 +248,10 @@ mod tests {
         let mut kit = Kit::new(9);
         kit.declare(Vec::new(), vec![action("work", Some(1), &[])], None);
         for key in ["a", "b", "c"] {
-            kit.set(LimitKey::ActionKey { action: "work".into(), key: key.into() }, Some(LimitValue::Units(1)));
+            kit.set(
+                LimitKey::ActionKey { action: "work".into(), key: key.into() },
+                Some(LimitValue::Units(1)),
+            );
         }
         kit.job("work");
         kit.job("work");

@@ -1,6 +1,6 @@
 //! What can be asked of the core. One file in `commands` carries out each.
 
-use super::{Evaluation, Heartbeat, Idempotency, Lease, NodeRow, Outcome, Payload, Question};
+use super::{Evaluation, Heartbeat, Idempotency, Lease, NodeRow, Outcome, Payload, Question, TokenRow};
 use crate::admission::{LimitKey, Skills, SlotCounts};
 use crate::ids::{Name, NodeId, RunId, TaskId};
 use crate::model::{Action, Flow, LimitsDocument, QuotaPolicy, RatePolicy};
@@ -42,6 +42,26 @@ pub enum Command {
     },
     /// Time has passed: does what is due.
     Wake,
+    /// Whoever has this token may do what it says. Its time is that of the command.
+    SetToken(TokenRow),
+    RevokeToken {
+        id: Name,
+    },
+    /// What somebody with a name wants done. If it is a change, it is written down who made it.
+    By {
+        who: Name,
+        command: Box<Command>,
+    },
+}
+
+impl Command {
+    /// What is to be done, whoever wants it.
+    pub fn plain(&self) -> &Command {
+        match self {
+            Command::By { command, .. } => command.plain(),
+            command => command,
+        }
+    }
 }
 
 /// Definitions from files or code: replaces what was declared under the same names before, and whatever limits the same

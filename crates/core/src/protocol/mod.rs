@@ -22,6 +22,6 @@ pub use size::{BATCH_BYTES, LARGEST_OUTPUT, LARGEST_PAYLOAD, LONGEST_ERROR, chec
 pub use snapshot::Snapshot;
 pub use worker::{Attempt, Failure, Heartbeat, Lease, Outcome, Renewal};
 pub use write::{
-    ActionRow, Body, DeclaredRow, GrantRow, Idempotency, ItemRow, ItemRunBody, JobBody, Life, LimitRow,
-    NodeRow, Override, Pace, RunBody, StepBody, StepKind, Stop, Tally, WorkerRow, Write,
+    ActionRow, AuditRow, Body, DeclaredRow, GrantRow, Idempotency, ItemRow, ItemRunBody, JobBody, Life,
+    LimitRow, NodeRow, Override, Pace, RunBody, StepBody, StepKind, Stop, Tally, TokenRow, WorkerRow, Write,
 };

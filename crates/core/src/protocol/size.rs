@@ -80,6 +80,7 @@ impl Command {
             Command::Retry(retry) => retry.past.as_ref().map_or(0, |past| past.size()),
             Command::Finish(finish) => finish.size(),
             Command::Evaluated { evaluation, .. } => evaluation.size(),
+            Command::By { command, .. } => command.size(),
             // Definitions are bounded where they are read; the others are made of names and numbers.
             _ => 0,
         }

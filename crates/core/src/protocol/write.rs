@@ -95,6 +95,12 @@ pub enum Write {
         index: u32,
         at: Moment,
     },
+    TokenSet(Box<TokenRow>),
+    TokenGone {
+        id: Name,
+    },
+    /// Somebody changed something.
+    Audited(Box<AuditRow>),
 }
 
 /// Everything about a node that is needed to go on with it after a crash.
@@ -373,4 +379,35 @@ pub struct WorkerRow {
     pub incarnation: u64,
     pub skills: Skills,
     pub slots: SlotCounts,
+}
+
+/// What whoever has a token may do. The token itself is known to nobody else: only its hash is kept.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct TokenRow {
+    /// The part of it that is no secret.
+    pub id: Name,
+    /// Whom or what it is for.
+    pub name: Name,
+    /// In hexadecimal digits.
+    pub hash: String,
+    pub scopes: Vec<Name>,
+    /// Who made it, and when.
+    pub by: Name,
+    pub at: Moment,
+    /// It is worth nothing afterwards.
+    pub until: Option<Moment>,
+}
+
+/// One change, by whom and when.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct AuditRow {
+    /// Counts up.
+    pub number: u64,
+    pub at: Moment,
+    pub by: Name,
+    /// `limit.set`, `run.cancel`, …
+    pub what: String,
+    /// The limit, run, token or worker.
+    pub about: String,
+    pub more: Option<String>,
 }

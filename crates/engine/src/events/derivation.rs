@@ -139,7 +139,10 @@ impl Derivation {
             | Write::Ranked { .. }
             | Write::Paused { .. }
             | Write::PaceTaken { .. }
-            | Write::Declared(_) => {}
+            | Write::Declared(_)
+            | Write::TokenSet(_)
+            | Write::TokenGone { .. }
+            | Write::Audited(_) => {}
         }
     }
 

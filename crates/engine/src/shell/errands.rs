@@ -14,7 +14,7 @@ use tidegate_store::{Found, Sought, StoreError};
 pub(crate) fn is_urgent(commands: &[Command]) -> bool {
     let frees = |command: &Command| {
         matches!(
-            command,
+            command.plain(),
             Command::Finish(_)
                 | Command::Heartbeat(_)
                 | Command::Cancel(_)

@@ -4,7 +4,8 @@ use super::{Engine, EngineError};
 use tidegate_core::admission::LimitKey;
 use tidegate_core::ids::Name;
 use tidegate_core::overview::{
-    DefinitionView, Kind, LimitDetail, LimitView, LimitsWanted, NameStats, Queue, QueueWanted, Stats, WorkerView,
+    DefinitionView, Kind, LimitDetail, LimitView, LimitsWanted, NameStats, Queue, QueueWanted, Stats,
+    WorkerView,
 };
 use tidegate_wire::{Query, Reply};
 

@@ -81,9 +81,10 @@ impl Shell {
     ) {
         let Settings { name, contact, retention, keeps_digests } = settings;
         let urgent = engine.urgent.clone();
-        let (store_jobs, store_results) = store_thread(name.clone(), store, engine.commits.clone(), move || {
-            let _ = urgent.send(Request::Hint);
-        });
+        let (store_jobs, store_results) =
+            store_thread(name.clone(), store, engine.commits.clone(), move || {
+                let _ = urgent.send(Request::Hint);
+            });
         let server = Server::new(name);
         let shell = Shell {
             server: if keeps_digests { server.keeping_digests() } else { server },

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 use tidegate_core::ids::{Name, NodeId, TaskId};
-use tidegate_core::protocol::{DeclaredRow, NodeRow, Payload};
+use tidegate_core::protocol::{AuditRow, DeclaredRow, NodeRow, Payload, TokenRow};
 use tidegate_core::time::Span;
 use tidegate_store::{
     Before, Commit, Contact, Ended, Entry, Found, InState, Leader, Letter, Loaded, MemoryStore, Pruned,
@@ -114,6 +114,14 @@ impl Reads for Disk {
 
     fn declared(&mut self) -> Result<Vec<DeclaredRow>, StoreError> {
         self.check()?.declared()
+    }
+
+    fn tokens(&mut self) -> Result<Vec<TokenRow>, StoreError> {
+        self.check()?.tokens()
+    }
+
+    fn audit(&mut self, before: Option<u64>, most: u32) -> Result<Vec<AuditRow>, StoreError> {
+        self.check()?.audit(before, most)
     }
 
     fn last(&mut self) -> Result<u64, StoreError> {

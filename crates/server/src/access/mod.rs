@@ -2,9 +2,12 @@
 
 mod loopback;
 mod scope;
+mod stored;
 mod token;
 
 pub use scope::Scope;
+pub(crate) use stored::Known;
+pub use stored::{Issued, is_live, issue, listed, revoke};
 pub use token::Token;
 
 use crate::app::App;
@@ -23,7 +26,7 @@ pub(crate) const OPEN: [&str; 2] = ["/healthz", "/readyz"];
 pub enum Access {
     /// Whoever is on this machine may do everything: programs that run here, and no page of another site.
     Loopback,
-    /// Whoever has one of these may do what it is for.
+    /// Whoever has one of these, or one of those in the store, may do what it is for.
     Tokens(Vec<Token>),
 }
 
@@ -45,17 +48,18 @@ impl Caller {
     }
 }
 
-impl Access {
-    fn caller(&self, headers: &HeaderMap) -> Result<Caller, Problem> {
-        match self {
-            Access::Loopback => loopback::check(headers).map(|()| Caller::admin("local")),
-            Access::Tokens(known) => {
-                let given = bearer(headers).ok_or_else(|| unauthorized("a token is needed"))?;
-                let token = known.iter().find(|token| token.is(given));
-                let token = token.ok_or_else(|| unauthorized("this token is not known"))?;
-                Ok(Caller { name: token.name.clone(), scopes: token.scopes.clone() })
-            }
+impl App {
+    async fn caller(&self, headers: &HeaderMap) -> Result<Caller, Problem> {
+        let known = match &*self.access {
+            Access::Loopback => return loopback::check(headers).map(|()| Caller::admin("local")),
+            Access::Tokens(known) => known,
+        };
+        let given = bearer(headers).ok_or_else(|| unauthorized("a token is needed"))?;
+        if let Some(token) = known.iter().find(|token| token.is(given)) {
+            return Ok(Caller { name: token.name.clone(), scopes: token.scopes.clone() });
         }
+        let caller = self.known.caller(&self.tide, given).await?;
+        caller.ok_or_else(|| unauthorized("this token is not known, was revoked, or its time is over"))
     }
 }
 
@@ -74,7 +78,7 @@ pub(crate) async fn authenticate(State(app): State<App>, mut request: Request, n
     if OPEN.contains(&request.uri().path()) {
         return next.run(request).await;
     }
-    match app.access.caller(request.headers()) {
+    match app.caller(request.headers()).await {
         Ok(caller) => {
             request.extensions_mut().insert(caller);
             next.run(request).await

@@ -1,14 +1,15 @@
 //! Definitions from files: compared with what is declared, and declared.
 
+use crate::access::Caller;
 use crate::app::App;
 use crate::extract::Body;
 use crate::problem::{Fault, Problem};
-use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
+use axum::{Extension, Json};
 use serde::{Deserialize, Serialize};
 use tidegate::{Diagnostics, Error, Name};
-use tidegate_core::protocol::{Answer, Command, Declare};
+use tidegate_core::protocol::{Command, Declare};
 use tidegate_engine::Definition;
 use tidegate_flow::{Document, Elsewhere, File, parse_files};
 use utoipa::ToSchema;
@@ -64,6 +65,7 @@ pub struct Difference {
 )]
 pub async fn apply(
     State(app): State<App>,
+    Extension(caller): Extension<Caller>,
     Body(new): Body<NewDefinitions>,
 ) -> Result<Json<Applied>, Problem> {
     let files: Vec<File<'_>> = new
@@ -76,9 +78,7 @@ pub async fn apply(
     if !new.dry_run {
         let Document { flows, actions, limits, files } = document;
         let declare = Command::Declare(Declare { flows, actions, limits, files });
-        if let Answer::Refused(refusal) = app.tide.engine().insist(declare).await.map_err(Error::from)? {
-            return Err(Problem::from(refusal));
-        }
+        app.of(&caller).ask(declare).await?;
     }
     Ok(Json(applied))
 }

@@ -205,16 +205,17 @@ pub async fn set(
     if lasting.is_some() && new.capacity.is_none() {
         return Err(Problem::invalid("`lasting` goes with `capacity`"));
     }
+    let limits = app.of(&caller).limits();
     if let Some(capacity) = new.capacity {
-        let set = app.tide.limits().set(&limit, LimitValue::Units(capacity)).by(caller.name.as_str());
+        let set = limits.set(&limit, LimitValue::Units(capacity));
         match lasting {
             Some(span) => set.lasting(span).await?,
             None => set.await?,
         }
     }
     match new.paused {
-        Some(true) => app.tide.limits().pause(&limit).await?,
-        Some(false) => app.tide.limits().resume(&limit).await?,
+        Some(true) => limits.pause(&limit).await?,
+        Some(false) => limits.resume(&limit).await?,
         None => {}
     }
     Ok(StatusCode::NO_CONTENT)
@@ -235,11 +236,12 @@ pub async fn set(
 )]
 pub async fn reset(
     State(app): State<App>,
+    Extension(caller): Extension<Caller>,
     Named(limit): Named<String>,
     headers: HeaderMap,
 ) -> Result<StatusCode, Problem> {
     expect_unchanged(&app, &limit, &headers).await?;
-    app.tide.limits().reset(&limit).await?;
+    app.of(&caller).limits().reset(&limit).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 

@@ -1,6 +1,7 @@
 //! One module a resource. Handlers translate: what is decided is decided by the engine.
 
 pub mod apply;
+pub mod audit;
 pub mod definitions;
 pub mod events;
 pub mod health;
@@ -11,6 +12,7 @@ pub mod runs;
 pub mod stats;
 mod steps;
 pub mod tasks;
+pub mod tokens;
 pub mod work;
 pub mod workers;
 

@@ -3,13 +3,14 @@
 use super::page::{self, Page};
 use super::steps::{StepView, steps};
 use super::{duration, run_id, short, time};
+use crate::access::Caller;
 use crate::app::App;
 use crate::extract::{Ask, Body, Named};
 use crate::problem::Problem;
-use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderName, StatusCode, header};
 use axum::response::IntoResponse;
+use axum::{Extension, Json};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -307,8 +308,12 @@ fn json(payload: Option<Payload>) -> Value {
         (status = NOT_FOUND, description = "There is no such run.", body = Problem),
     )
 )]
-pub async fn cancel(State(app): State<App>, Named(id): Named<String>) -> Result<StatusCode, Problem> {
-    app.tide.run(run_id(&id)?).await?.cancel().await?;
+pub async fn cancel(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    Named(id): Named<String>,
+) -> Result<StatusCode, Problem> {
+    app.of(&caller).run(run_id(&id)?).await?.cancel().await?;
     Ok(StatusCode::ACCEPTED)
 }
 
@@ -364,10 +369,11 @@ pub struct Change {
 )]
 pub async fn change(
     State(app): State<App>,
+    Extension(caller): Extension<Caller>,
     Named(id): Named<String>,
     Body(change): Body<Change>,
 ) -> Result<StatusCode, Problem> {
-    let run = app.tide.run(run_id(&id)?).await?;
+    let run = app.of(&caller).run(run_id(&id)?).await?;
     if let Some(priority) = change.priority {
         run.set_priority(priority).await?;
     }

@@ -58,7 +58,11 @@ struct Measured {
 impl Collector for Measured {
     fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let mut page = Page(encoder);
-        page.gauge("tidegate_build_info", "Which version this is.", [([("version", env!("CARGO_PKG_VERSION"))], 1)])?;
+        page.gauge(
+            "tidegate_build_info",
+            "Which version this is.",
+            [([("version", env!("CARGO_PKG_VERSION"))], 1)],
+        )?;
         let leads = u64::from(self.stats.is_some());
         page.gauge("tidegate_leads", "Whether this server leads.", [(NONE, leads)])?;
         let help = "What commits of this server took.";

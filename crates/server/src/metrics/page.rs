@@ -58,7 +58,9 @@ impl Page<'_> {
             match N {
                 0 => family.encode_histogram::<NoLabelSet>(sum, count, &buckets, None)?,
                 _ => {
-                    family.encode_family(&labels)?.encode_histogram::<NoLabelSet>(sum, count, &buckets, None)?;
+                    family
+                        .encode_family(&labels)?
+                        .encode_histogram::<NoLabelSet>(sum, count, &buckets, None)?;
                 }
             }
         }

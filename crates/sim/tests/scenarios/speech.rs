@@ -184,7 +184,12 @@ impl Speech {
             Write::LimitSet(row) => Some(limit_set(row, &self.names)),
             Write::Declared(row) => Some(declared(row)),
             Write::WorkerGone { worker, .. } => Some(format!("{worker} is gone")),
-            Write::Renewed { .. } | Write::PaceTaken { .. } | Write::WorkerJoined(_) => None,
+            Write::Renewed { .. }
+            | Write::PaceTaken { .. }
+            | Write::WorkerJoined(_)
+            | Write::TokenSet(_)
+            | Write::TokenGone { .. }
+            | Write::Audited(_) => None,
         };
         line.into_iter().for_each(|line| self.say(line));
     }

@@ -29,6 +29,7 @@ pub struct Fold {
     pub ranges: Vec<Range>,
     pub limits: BTreeSet<LimitKey>,
     pub workers: BTreeSet<Name>,
+    pub tokens: BTreeSet<Name>,
 }
 
 /// Items `from..to` of a loop.
@@ -100,8 +101,17 @@ impl Fold {
             Write::WorkerGone { worker, at: _ } => {
                 self.workers.insert(worker.clone());
             }
-            Write::NodeAdded(_) | Write::ItemsAdded { .. } | Write::PaceTaken { .. } | Write::Declared(_) => {
+            Write::TokenSet(row) => {
+                self.tokens.insert(row.id.clone());
             }
+            Write::TokenGone { id } => {
+                self.tokens.insert(id.clone());
+            }
+            Write::NodeAdded(_)
+            | Write::ItemsAdded { .. }
+            | Write::PaceTaken { .. }
+            | Write::Declared(_)
+            | Write::Audited(_) => {}
         }
     }
 

@@ -5,12 +5,13 @@ use crate::memory::{Item, Task};
 use tidegate_core::ids::{Epoch, RunId};
 use tidegate_core::protocol::{
     Body, GrantRow, JobBody, Lease, Life, NodeRow, Payload, Rendered, StepBody, StepKind, Stop, Tally,
+    TokenRow,
 };
 use tidegate_core::time::Span;
 
 /// What a store does with a fold, in the plainest way.
 fn apply(tables: &mut Tables, fold: Fold) {
-    let Fold { new, changes, ranges, limits, workers } = fold;
+    let Fold { new, changes, ranges, limits, workers, tokens } = fold;
     tables.head = new.head;
     for (task, change) in changes {
         match task.index() {
@@ -49,6 +50,12 @@ fn apply(tables: &mut Tables, fold: Fold) {
         match new.workers.get(&name) {
             Some(row) => tables.workers.insert(name, row.clone()),
             None => tables.workers.remove(&name),
+        };
+    }
+    for id in tokens {
+        match new.tokens.get(&id) {
+            Some(row) => tables.tokens.insert(id, row.clone()),
+            None => tables.tokens.remove(&id),
         };
     }
     tables.paces.extend(new.paces);
@@ -101,7 +108,7 @@ fn write(state: &Tables, what: u8, which: u8, how: u8) -> Option<Write> {
     let is_open = life.is_none_or(|life| life.ended.is_none());
     let error = how.is_multiple_of(3).then(|| format!("error {how}"));
     let epoch = Epoch { incarnation: 1, grant: u64::from(how % 4) };
-    Some(match what % 13 {
+    Some(match what % 15 {
         0 if !state.tasks.contains_key(&node) => Write::NodeAdded(Box::new(row(node))),
         1 if !state.items.contains_key(&(NodeId(2), 0)) => {
             let item = |index: u32| Rendered { order: Payload::new(index.to_string()), key: None };
@@ -136,6 +143,8 @@ fn write(state: &Tables, what: u8, which: u8, how: u8) -> Option<Write> {
             Write::Entered { node, state: [State::Waiting, State::Running][usize::from(how % 2)], at }
         }
         12 if is_open && let Some(index) = task.index() => Write::ItemEntered { step: task.node, index, at },
+        13 => Write::TokenSet(Box::new(token(which % 3, at))),
+        14 => Write::TokenGone { id: token(which % 3, at).id },
         _ => return None,
     })
     .filter(|write| {
@@ -145,6 +154,11 @@ fn write(state: &Tables, what: u8, which: u8, how: u8) -> Option<Write> {
 
 fn node_is_open(state: &Tables, node: NodeId) -> bool {
     state.tasks.get(&node).is_none_or(|task| task.row.life.ended.is_none())
+}
+
+fn token(which: u8, at: Moment) -> TokenRow {
+    let (id, scopes) = (format!("t{which}").into(), vec!["run".into()]);
+    TokenRow { id, name: "ci".into(), hash: "00".into(), scopes, by: "ann".into(), at, until: None }
 }
 
 fn row(node: NodeId) -> NodeRow {

@@ -23,7 +23,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tidegate_core::ids::{Name, NodeId, RunId, TaskId};
-use tidegate_core::protocol::{DeclaredRow, NodeRow, Payload};
+use tidegate_core::protocol::{AuditRow, DeclaredRow, NodeRow, Payload, TokenRow};
 use tidegate_core::time::{Moment, Span};
 
 /// One handle on the shared state.
@@ -256,6 +256,16 @@ impl Reads for MemoryStore {
 
     fn declared(&mut self) -> Result<Vec<DeclaredRow>, StoreError> {
         Ok(self.shared().tables.declared.clone())
+    }
+
+    fn tokens(&mut self) -> Result<Vec<TokenRow>, StoreError> {
+        Ok(self.shared().tables.tokens.values().cloned().collect())
+    }
+
+    fn audit(&mut self, before: Option<u64>, most: u32) -> Result<Vec<AuditRow>, StoreError> {
+        let shared = self.shared();
+        let rows = shared.tables.audit.range(..before.unwrap_or(u64::MAX)).rev();
+        Ok(rows.take(most as usize).map(|(_, row)| row.clone()).collect())
     }
 
     fn last(&mut self) -> Result<u64, StoreError> {

@@ -3,14 +3,14 @@
 //!
 //! Nothing is checked here: a write about a row that is not there changes nothing, because a store decides nothing.
 
-use crate::contract::Entry;
+use crate::contract::{AUDIT_STAYS, Entry};
 use crate::words::of_declared;
 use std::collections::BTreeMap;
 use tidegate_core::admission::LimitKey;
 use tidegate_core::ids::{Name, NodeId, TaskId};
 use tidegate_core::protocol::{
-    Body, DeclaredRow, GrantRow, Lease, Life, LimitRow, NodeRow, Pace, Payload, Rendered, Tally, WorkerRow,
-    Write,
+    AuditRow, Body, DeclaredRow, GrantRow, Lease, Life, LimitRow, NodeRow, Pace, Payload, Rendered, Tally,
+    TokenRow, WorkerRow, Write,
 };
 use tidegate_core::state::State;
 use tidegate_core::time::Moment;
@@ -26,6 +26,8 @@ pub struct Tables {
     /// In the order of their last declaration.
     pub declared: Vec<DeclaredRow>,
     pub workers: BTreeMap<Name, WorkerRow>,
+    pub tokens: BTreeMap<Name, TokenRow>,
+    pub audit: BTreeMap<u64, AuditRow>,
 }
 
 /// What the last entry said of itself.
@@ -126,6 +128,16 @@ impl Tables {
                     life.tally.started = 1;
                     life.started.get_or_insert(*at);
                 }
+            }
+            Write::TokenSet(row) => {
+                self.tokens.insert(row.id.clone(), (**row).clone());
+            }
+            Write::TokenGone { id } => {
+                self.tokens.remove(id);
+            }
+            Write::Audited(row) => {
+                self.audit.insert(row.number, (**row).clone());
+                self.audit.retain(|_, known| known.at >= row.at - AUDIT_STAYS);
             }
         }
     }

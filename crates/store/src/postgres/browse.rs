@@ -1,14 +1,16 @@
 //! What people look at: what was submitted, ended or not. What is not in the tables yet is waited for, not very long.
 
-use super::columns::{signed, small};
-use super::load::task;
+use super::columns::{moment, signed, small, string, unsigned};
+use super::fault::Fault;
+use super::load::{json, task};
 use super::overlay::Overlay;
 use super::session::{PATIENCE, Session};
 use super::{Columns, LAG_PATIENCE, sql};
 use crate::contract::{InState, StoreError, Wanted};
 use tidegate_core::ids::{Name, NodeId};
-use tidegate_core::protocol::{DeclaredRow, NodeRow};
+use tidegate_core::protocol::{AuditRow, DeclaredRow, NodeRow, TokenRow};
 use tidegate_core::state::State;
+use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
 pub fn submitted(
@@ -66,6 +68,55 @@ pub fn declared(session: &mut Session, overlay: &Overlay) -> Result<Vec<Declared
     session.call(PATIENCE, async |client| {
         client.query_typed(sql, &[]).await?.iter().map(super::load::declared).collect()
     })
+}
+
+pub fn tokens(session: &mut Session, overlay: &Overlay) -> Result<Vec<TokenRow>, StoreError> {
+    overlay.wait_for_tables(LAG_PATIENCE);
+    session.call(PATIENCE, async |client| {
+        client.query_typed(sql!("token_list"), &[]).await?.iter().map(token).collect()
+    })
+}
+
+fn token(row: &Row) -> Result<TokenRow, Fault> {
+    Ok(TokenRow {
+        id: given(row, 0)?.into(),
+        name: given(row, 1)?.into(),
+        hash: given(row, 2)?,
+        scopes: json(row.try_get(3)?)?,
+        by: given(row, 4)?.into(),
+        at: moment(row, 5)?.unwrap_or_default(),
+        until: moment(row, 6)?,
+    })
+}
+
+pub fn audit(
+    session: &mut Session,
+    overlay: &Overlay,
+    before: Option<u64>,
+    most: u32,
+) -> Result<Vec<AuditRow>, StoreError> {
+    overlay.wait_for_tables(LAG_PATIENCE);
+    let (before, most) = (before.map_or(i64::MAX, signed), i64::from(most));
+    session.call(PATIENCE, async |client| {
+        let columns: Columns = &[(&before, Type::INT8), (&most, Type::INT8)];
+        client.query_typed(sql!("audit_list"), columns).await?.iter().map(audited).collect()
+    })
+}
+
+fn audited(row: &Row) -> Result<AuditRow, Fault> {
+    Ok(AuditRow {
+        number: unsigned(row.try_get(0)?),
+        at: moment(row, 1)?.unwrap_or_default(),
+        by: given(row, 2)?.into(),
+        what: given(row, 3)?,
+        about: given(row, 4)?,
+        more: string(row, 5)?,
+    })
+}
+
+/// A text that is never null.
+fn given(row: &Row, column: usize) -> Result<String, Fault> {
+    Ok(string(row, column)?.unwrap_or_default())
 }
 
 pub fn item_states(

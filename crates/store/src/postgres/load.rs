@@ -171,6 +171,6 @@ fn worker(row: &Row) -> Result<WorkerRow, Fault> {
     })
 }
 
-fn json<T: DeserializeOwned>(text: &str) -> Result<T, Fault> {
+pub fn json<T: DeserializeOwned>(text: &str) -> Result<T, Fault> {
     serde_json::from_str(text).map_err(|error| Fault::Said(StoreError::Broken(error.to_string())))
 }

@@ -28,6 +28,7 @@ const MIGRATIONS: &[Migration] = &[
     },
     Migration { number: 5, name: "roots_by_outcome", text: sql!("migrations/0005_roots_by_outcome") },
     Migration { number: 6, name: "reused_steps", text: sql!("migrations/0006_reused_steps") },
+    Migration { number: 7, name: "tokens_and_audit", text: sql!("migrations/0007_tokens_and_audit") },
 ];
 
 /// Makes the steps that are missing, all or none. A database that misses none is only looked at.
@@ -95,6 +96,7 @@ mod tests {
                 "770f7de2019edb66",
                 "ac8168b1e21e9ddc",
                 "0a62d9cdac6dd459",
+                "82829df6fae735cb",
             ],
         );
     }

@@ -42,7 +42,7 @@ use session::{PATIENCE, Session};
 use std::sync::Arc;
 use std::time::Duration;
 use tidegate_core::ids::{Name, NodeId, TaskId};
-use tidegate_core::protocol::{DeclaredRow, NodeRow, Payload};
+use tidegate_core::protocol::{AuditRow, DeclaredRow, NodeRow, Payload, TokenRow};
 use tidegate_core::time::Span;
 use tokio_postgres::types::{ToSql, Type};
 
@@ -222,6 +222,14 @@ impl Reads for PostgresStore {
 
     fn declared(&mut self) -> Result<Vec<DeclaredRow>, StoreError> {
         browse::declared(&mut self.session, &self.overlay)
+    }
+
+    fn tokens(&mut self) -> Result<Vec<TokenRow>, StoreError> {
+        browse::tokens(&mut self.session, &self.overlay)
+    }
+
+    fn audit(&mut self, before: Option<u64>, most: u32) -> Result<Vec<AuditRow>, StoreError> {
+        browse::audit(&mut self.session, &self.overlay, before, most)
     }
 
     fn last(&mut self) -> Result<u64, StoreError> {

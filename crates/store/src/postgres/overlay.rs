@@ -251,7 +251,10 @@ impl Recent {
             | Write::PaceTaken { .. }
             | Write::Declared(_)
             | Write::WorkerJoined(_)
-            | Write::WorkerGone { .. } => {}
+            | Write::WorkerGone { .. }
+            | Write::TokenSet(_)
+            | Write::TokenGone { .. }
+            | Write::Audited(_) => {}
         }
     }
 

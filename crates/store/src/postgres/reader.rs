@@ -7,7 +7,7 @@ use crate::contract::{Ended, Entry, Found, InState, Loaded, Reads, Sought, Store
 use std::sync::Arc;
 use std::time::Duration;
 use tidegate_core::ids::{NodeId, TaskId};
-use tidegate_core::protocol::{DeclaredRow, NodeRow, Payload};
+use tidegate_core::protocol::{AuditRow, DeclaredRow, NodeRow, Payload, TokenRow};
 
 #[derive(Debug)]
 pub struct PostgresReader {
@@ -64,6 +64,14 @@ impl Reads for PostgresReader {
 
     fn declared(&mut self) -> Result<Vec<DeclaredRow>, StoreError> {
         browse::declared(&mut self.session, &self.overlay)
+    }
+
+    fn tokens(&mut self) -> Result<Vec<TokenRow>, StoreError> {
+        browse::tokens(&mut self.session, &self.overlay)
+    }
+
+    fn audit(&mut self, before: Option<u64>, most: u32) -> Result<Vec<AuditRow>, StoreError> {
+        browse::audit(&mut self.session, &self.overlay, before, most)
     }
 
     fn last(&mut self) -> Result<u64, StoreError> {

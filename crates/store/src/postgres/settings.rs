@@ -1,14 +1,14 @@
 //! What is not a task, written into the tables: limits, paces, definitions and workers. They are few, and seldom.
 
 use super::batch::Batch;
-use super::columns::{signed, text};
+use super::columns::{Time, signed, text};
 use super::fault::Fault;
 use super::sql;
-use crate::contract::StoreError;
+use crate::contract::{AUDIT_STAYS, StoreError};
 use crate::fold::Fold;
 use crate::words;
 use serde::Serialize;
-use tidegate_core::protocol::{DeclaredRow, LimitRow, WorkerRow};
+use tidegate_core::protocol::{AuditRow, DeclaredRow, LimitRow, TokenRow, WorkerRow};
 use tokio_postgres::Client;
 use tokio_postgres::types::{ToSql, Type};
 
@@ -39,6 +39,15 @@ pub async fn write(client: &Client, fold: &Fold) -> Result<(), Fault> {
             Some(row) => set_worker(client, row).await?,
             None => run(client, sql!("worker_remove"), &[(&text(name.as_str()), Type::TEXT)]).await?,
         }
+    }
+    for id in &fold.tokens {
+        match fold.new.tokens.get(id) {
+            Some(row) => set_token(client, row).await?,
+            None => run(client, sql!("token_remove"), &[(&text(id.as_str()), Type::TEXT)]).await?,
+        }
+    }
+    for row in fold.new.audit.values() {
+        audit(client, row).await?;
     }
     Ok(())
 }
@@ -71,6 +80,34 @@ async fn set_worker(client: &Client, row: &WorkerRow) -> Result<(), Fault> {
         (&io, Type::INT8),
     ];
     run(client, sql!("worker_set"), columns).await
+}
+
+async fn set_token(client: &Client, row: &TokenRow) -> Result<(), Fault> {
+    let (scopes, at, until) = (json(&row.scopes)?, Time(row.at), row.until.map(Time));
+    let columns: Columns = &[
+        (&text(row.id.as_str()), Type::TEXT),
+        (&text(row.name.as_str()), Type::TEXT),
+        (&row.hash, Type::TEXT),
+        (&scopes, Type::TEXT),
+        (&text(row.by.as_str()), Type::TEXT),
+        (&at, Type::TIMESTAMPTZ),
+        (&until, Type::TIMESTAMPTZ),
+    ];
+    run(client, sql!("token_set"), columns).await
+}
+
+async fn audit(client: &Client, row: &AuditRow) -> Result<(), Fault> {
+    let (number, at) = (signed(row.number), Time(row.at));
+    let columns: Columns = &[
+        (&number, Type::INT8),
+        (&at, Type::TIMESTAMPTZ),
+        (&text(row.by.as_str()), Type::TEXT),
+        (&row.what, Type::TEXT),
+        (&text(&row.about), Type::TEXT),
+        (&row.more.as_deref().map(text), Type::TEXT),
+    ];
+    run(client, sql!("audit_add"), columns).await?;
+    run(client, sql!("audit_forget"), &[(&Time(row.at - AUDIT_STAYS), Type::TIMESTAMPTZ)]).await
 }
 
 async fn run(client: &Client, sql: &str, columns: Columns<'_>) -> Result<(), Fault> {

@@ -6,14 +6,15 @@
 use super::attempts::Attempts;
 use super::columns::{Content, Json, Word, micros, signed};
 use super::sql;
-use crate::contract::{Entry, KEPT_ENTRIES};
+use crate::contract::{AUDIT_STAYS, Entry, KEPT_ENTRIES};
 use crate::{codec, identity, memory, words};
 use rusqlite::{CachedStatement, Connection, Params};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, btree_map};
 use tidegate_core::ids::{NodeId, TaskId};
 use tidegate_core::protocol::{
-    DeclaredRow, GrantRow, Lease, LimitRow, NodeRow, Payload, Rendered, Stop, Tally, WorkerRow, Write,
+    AuditRow, DeclaredRow, GrantRow, Lease, LimitRow, NodeRow, Payload, Rendered, Stop, Tally, TokenRow,
+    WorkerRow, Write,
 };
 use tidegate_core::state::State;
 use tidegate_core::time::Moment;
@@ -132,6 +133,9 @@ impl Tables<'_> {
             Write::ItemEntered { step, index, at } => {
                 self.run(sql!("item_enter"), (id(*step), index, at.0)).map(drop)
             }
+            Write::TokenSet(row) => self.set_token(row),
+            Write::TokenGone { id } => self.run(sql!("token_remove"), [id.as_str()]).map(drop),
+            Write::Audited(row) => self.audit(row),
         }
     }
 
@@ -288,6 +292,19 @@ impl Tables<'_> {
     fn declare(&self, row: &DeclaredRow) -> rusqlite::Result<()> {
         let (kind, name, version) = words::of_declared(row);
         self.run(sql!("declare"), (kind, name, version, Json(row))).map(drop)
+    }
+
+    fn set_token(&self, row: &TokenRow) -> rusqlite::Result<()> {
+        let TokenRow { id, name, hash, scopes, by, at, until } = row;
+        let until = until.map(|until| until.0);
+        let row = (id.as_str(), name.as_str(), hash, Json(scopes), by.as_str(), at.0, until);
+        self.run(sql!("token_set"), row).map(drop)
+    }
+
+    fn audit(&self, row: &AuditRow) -> rusqlite::Result<()> {
+        let AuditRow { number, at, by, what, about, more } = row;
+        self.run(sql!("audit_add"), (signed(*number), at.0, by.as_str(), what, about, more))?;
+        self.run(sql!("audit_forget"), [(*at - AUDIT_STAYS).0]).map(drop)
     }
 
     fn set_worker(&self, row: &WorkerRow) -> rusqlite::Result<()> {

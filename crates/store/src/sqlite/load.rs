@@ -12,7 +12,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use tidegate_core::admission::{LimitKey, SlotCounts};
 use tidegate_core::ids::{Name, NodeId, RunId, TaskId};
-use tidegate_core::protocol::{DeclaredRow, ItemRow, LimitRow, NodeRow, Pace, Payload, Snapshot, WorkerRow};
+use tidegate_core::protocol::{
+    AuditRow, DeclaredRow, ItemRow, LimitRow, NodeRow, Pace, Payload, Snapshot, TokenRow, WorkerRow,
+};
 use tidegate_core::state::State;
 use tidegate_core::time::Moment;
 use tidegate_core::{LoopTally, RESIDENT};
@@ -151,6 +153,39 @@ pub fn declared(connection: &Connection) -> rusqlite::Result<Vec<DeclaredRow>> {
     all(connection, sql!("load_declared"), [], |row| Ok(row.get::<_, Json<_>>(0)?.0))
 }
 
+pub fn tokens(connection: &Connection) -> rusqlite::Result<Vec<TokenRow>> {
+    all(connection, sql!("token_list"), [], |row| {
+        Ok(TokenRow {
+            id: given(row, 0)?,
+            name: given(row, 1)?,
+            hash: row.get(2)?,
+            scopes: row.get::<_, Json<_>>(3)?.0,
+            by: given(row, 4)?,
+            at: Moment(row.get(5)?),
+            until: row.get::<_, Option<i64>>(6)?.map(Moment),
+        })
+    })
+}
+
+pub fn audit(connection: &Connection, before: Option<u64>, most: u32) -> rusqlite::Result<Vec<AuditRow>> {
+    let before = before.map_or(i64::MAX, signed);
+    all(connection, sql!("audit_list"), (before, most), |row| {
+        Ok(AuditRow {
+            number: unsigned(row.get(0)?),
+            at: Moment(row.get(1)?),
+            by: given(row, 2)?,
+            what: row.get(3)?,
+            about: row.get(4)?,
+            more: row.get(5)?,
+        })
+    })
+}
+
+/// A name that is never null.
+fn given(row: &Row, column: usize) -> rusqlite::Result<Name> {
+    row.get::<_, String>(column).map(Name::from)
+}
+
 pub fn sequence(connection: &Connection) -> rusqlite::Result<u64> {
     connection.prepare_cached(sql!("head_get"))?.query_row([], |row| row.get(0)).map(unsigned)
 }
@@ -275,7 +310,7 @@ fn paces(connection: &Connection) -> rusqlite::Result<Vec<(LimitKey, Pace)>> {
 
 fn worker(row: &Row) -> rusqlite::Result<WorkerRow> {
     Ok(WorkerRow {
-        worker: Name::from(row.get::<_, String>(0)?),
+        worker: given(row, 0)?,
         incarnation: unsigned(row.get(1)?),
         skills: row.get::<_, Json<_>>(2)?.0,
         slots: SlotCounts { process: row.get(3)?, io: row.get(4)? },

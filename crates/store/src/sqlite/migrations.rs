@@ -10,6 +10,7 @@ const MIGRATIONS: &[Migration] = &[
     Migration { number: 1, name: "tables", text: sql!("migrations/0001_tables") },
     Migration { number: 2, name: "roots_by_outcome", text: sql!("migrations/0002_roots_by_outcome") },
     Migration { number: 3, name: "reused_steps", text: sql!("migrations/0003_reused_steps") },
+    Migration { number: 4, name: "tokens_and_audit", text: sql!("migrations/0004_tokens_and_audit") },
 ];
 
 /// Makes the steps that are missing, all or none.
@@ -55,7 +56,7 @@ mod tests {
 
     #[test]
     fn what_was_released_is_not_edited() {
-        let checksums = ["9a835fbe61a9b77f", "db016bbe1586de40", "8364175633fea9cf"];
+        let checksums = ["9a835fbe61a9b77f", "db016bbe1586de40", "8364175633fea9cf", "fa1ba0e14cf233a0"];
         migrations::expect_unedited(MIGRATIONS, &checksums);
     }
 

@@ -39,7 +39,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tidegate_core::ids::{Name, NodeId, RunId, TaskId};
-use tidegate_core::protocol::{DeclaredRow, NodeRow, Payload};
+use tidegate_core::protocol::{AuditRow, DeclaredRow, NodeRow, Payload, TokenRow};
 use tidegate_core::time::{Moment, Span};
 
 /// The statement in `sql/sqlite/<name>.sql`.
@@ -245,6 +245,14 @@ impl Reads for SqliteStore {
 
     fn declared(&mut self) -> Result<Vec<DeclaredRow>, StoreError> {
         self.with(|connection| load::declared(connection))
+    }
+
+    fn tokens(&mut self) -> Result<Vec<TokenRow>, StoreError> {
+        self.with(|connection| load::tokens(connection))
+    }
+
+    fn audit(&mut self, before: Option<u64>, most: u32) -> Result<Vec<AuditRow>, StoreError> {
+        self.with(|connection| load::audit(connection, before, most))
     }
 
     fn last(&mut self) -> Result<u64, StoreError> {

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use tidegate_core::ids::{NodeId, TaskId};
-use tidegate_core::protocol::{DeclaredRow, NodeRow, Payload};
+use tidegate_core::protocol::{AuditRow, DeclaredRow, NodeRow, Payload, TokenRow};
 
 /// Reads as [`Store`](crate::Store) does; each answer is of one moment between two entries.
 #[derive(Debug)]
@@ -74,6 +74,14 @@ impl Reads for SqliteReader {
 
     fn declared(&mut self) -> Result<Vec<DeclaredRow>, StoreError> {
         load::declared(&self.connection).map_err(said)
+    }
+
+    fn tokens(&mut self) -> Result<Vec<TokenRow>, StoreError> {
+        load::tokens(&self.connection).map_err(said)
+    }
+
+    fn audit(&mut self, before: Option<u64>, most: u32) -> Result<Vec<AuditRow>, StoreError> {
+        load::audit(&self.connection, before, most).map_err(said)
     }
 
     fn last(&mut self) -> Result<u64, StoreError> {

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tidegate_core::ids::{Name, NodeId, TaskId};
-use tidegate_core::protocol::{DeclaredRow, NodeRow, Payload};
+use tidegate_core::protocol::{AuditRow, DeclaredRow, NodeRow, Payload, TokenRow};
 use tidegate_core::time::Span;
 
 /// How long whoever has the lock may take to say where it is reached, and how soon to look again.
@@ -224,6 +224,14 @@ impl Reads for SharedSqliteStore {
 
     fn declared(&mut self) -> Result<Vec<DeclaredRow>, StoreError> {
         self.reads().declared()
+    }
+
+    fn tokens(&mut self) -> Result<Vec<TokenRow>, StoreError> {
+        self.reads().tokens()
+    }
+
+    fn audit(&mut self, before: Option<u64>, most: u32) -> Result<Vec<AuditRow>, StoreError> {
+        self.reads().audit(before, most)
     }
 
     fn last(&mut self) -> Result<u64, StoreError> {

@@ -106,6 +106,8 @@ macro_rules! conformance {
                 limits_are_told_apart_by_more_than_their_name,
                 paces_keep_what_was_taken,
                 workers_join_change_and_go,
+                tokens_are_made_and_revoked,
+                changes_are_listed_newest_first_and_forgotten_in_the_end,
                 definitions_keep_their_order,
             }
         }

@@ -9,9 +9,10 @@ use tidegate_core::model::{
     Action, ActionPolicy, LimitsDocument, QuotaPolicy, QuotaWindow, RatePolicy, Requirement, WhenExhausted,
 };
 use tidegate_core::protocol::{
-    ActionRow, DeclaredRow, LimitRow, LimitValue, Override, Pace, WorkerRow, Write,
+    ActionRow, AuditRow, DeclaredRow, LimitRow, LimitValue, Override, Pace, TokenRow, WorkerRow, Write,
 };
 use tidegate_core::time::{Moment, Span};
+use tidegate_store::{AUDIT_STAYS, Reads};
 
 fn rate_policy() -> RatePolicy {
     RatePolicy { limit: 7, per: Span::hours(24), burst: 3, when_busy: WhenExhausted::Reject }
@@ -89,6 +90,46 @@ pub fn workers_join_change_and_go<B: Backend>() {
     ledger.write([joined("b", 1), joined("a", 1), joined("c", 1)]);
     ledger.write([joined("b", 9), Write::WorkerGone { worker: "c".into(), at: Moment(3) }]);
     assert_eq!(ledger.load().workers, [worker("a", 1), worker("b", 9)]);
+}
+
+fn token(id: &str, until: Option<Moment>) -> TokenRow {
+    let (name, by) = ("every night".into(), "ann".into());
+    let scopes = vec!["read".into(), "run".into()];
+    TokenRow { id: id.into(), name, hash: "ab".repeat(32), scopes, by, at: Moment(5), until }
+}
+
+pub fn tokens_are_made_and_revoked<B: Backend>() {
+    let mut ledger = Ledger::<B>::open();
+    let set = |row: &TokenRow| Write::TokenSet(Box::new(row.clone()));
+    let (b, a, c) = (token("b", None), token("a", Some(Moment(9))), token("c", None));
+    ledger.write([set(&b), set(&a), set(&c)]);
+    assert_eq!(ledger.store.tokens().unwrap(), [a, b.clone(), c.clone()], "in the order of their ids");
+    let later = token("a", Some(Moment(10)));
+    ledger.write([set(&later), Write::TokenGone { id: "c".into() }, Write::TokenGone { id: "d".into() }]);
+    assert_eq!(ledger.store.tokens().unwrap(), [later, b]);
+}
+
+pub fn changes_are_listed_newest_first_and_forgotten_in_the_end<B: Backend>() {
+    let mut ledger = Ledger::<B>::open();
+    let row = |number: u64, at: Moment| AuditRow {
+        number,
+        at,
+        by: "ann".into(),
+        what: "limit.set".into(),
+        about: "pool:db".into(),
+        more: number.is_multiple_of(2).then(|| "3".into()),
+    };
+    let rows = [3, 4, 9].map(|number| row(number, Moment(7)));
+    ledger.write(rows.iter().map(|row| Write::Audited(Box::new(row.clone()))));
+    let [first, second, third] = rows;
+    assert_eq!(ledger.store.audit(None, 2).unwrap(), [third.clone(), second.clone()]);
+    assert_eq!(ledger.store.audit(Some(9), 2).unwrap(), [second, first]);
+    let late = row(12, Moment(7) + AUDIT_STAYS);
+    ledger.write([Write::Audited(Box::new(late.clone()))]);
+    assert_eq!(ledger.store.audit(None, 9).unwrap().len(), 4, "not a moment too early");
+    let later = row(13, Moment(8) + AUDIT_STAYS);
+    ledger.write([Write::Audited(Box::new(later.clone()))]);
+    assert_eq!(ledger.store.audit(None, 9).unwrap(), [later, late]);
 }
 
 pub fn definitions_keep_their_order<B: Backend>() {

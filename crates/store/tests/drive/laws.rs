@@ -53,7 +53,10 @@ impl Laws {
             | Write::PaceTaken { .. }
             | Write::Declared(_)
             | Write::WorkerJoined(_)
-            | Write::WorkerGone { .. } => {}
+            | Write::WorkerGone { .. }
+            | Write::TokenSet(_)
+            | Write::TokenGone { .. }
+            | Write::Audited(_) => {}
         }
     }
 

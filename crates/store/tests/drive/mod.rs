@@ -16,7 +16,7 @@ use tidegate_core::ids::{Name, NodeId, RunId, TaskId};
 use tidegate_core::model::{Flow, Work};
 use tidegate_core::protocol::{
     Command, Effect, Evaluation, Failure, Finish, Heartbeat, Join, Lease, Leave, LimitValue, Outcome,
-    Pausable, Payload, Question, Rendered, Retry, SetLimit, Submission, Submit, Write,
+    Pausable, Payload, Question, Rendered, Retry, SetLimit, Submission, Submit, TokenRow, Write,
 };
 use tidegate_core::time::{Moment, Span};
 
@@ -29,7 +29,7 @@ pub struct Move {
 }
 
 pub fn moves(most: usize) -> impl Strategy<Value = Vec<Move>> {
-    let one = (0..34u8, any::<u16>(), any::<u32>());
+    let one = (0..35u8, any::<u16>(), any::<u32>());
     let one = one.prop_map(|(what, which, how)| Move { what, which: which.into(), how });
     prop::collection::vec(one, 1..most)
 }
@@ -134,8 +134,30 @@ impl Drive {
             29 => self.set_limit(which, how),
             30 => self.apply(Command::Declare(flows::declare_otherwise(how))),
             31..=32 => self.retry(which, how),
+            33 => self.token(how),
             _ => self.apply(Command::Wake),
         }
+    }
+
+    /// Made, made anew or revoked, by somebody.
+    fn token(&mut self, how: u32) {
+        let id: Name = format!("t{}", how % 3).into();
+        let until = how.is_multiple_of(2).then(|| self.now + Span::days(1));
+        let (name, scopes) = ("ci \u{1f512}".into(), vec!["run".into()]);
+        let token = || TokenRow {
+            id: id.clone(),
+            name,
+            hash: "00ff".into(),
+            scopes,
+            by: "ann".into(),
+            at: self.now,
+            until,
+        };
+        let command = match how % 7 {
+            0..=3 => Command::SetToken(token()),
+            _ => Command::RevokeToken { id },
+        };
+        self.apply(Command::By { who: "ann".into(), command: Box::new(command) });
     }
 
     fn run(&self, which: usize) -> Submission {

@@ -31,7 +31,7 @@ pub fn compare(found: &Dump, expected: &Dump) {
     assert!(unheard_of.is_empty(), "{unheard_of:?}");
 }
 
-const SQLITE: [&str; 7] = [
+const SQLITE: [&str; 9] = [
     "select 'task ' || node, parent, kind, name, step_index, run_id, idempotency, content, state, priority, root, \
      accepted, due, started, ended, attempts, failures, losses, worker, incarnation, grant_number, granted, \
      lease_until, lease_length, stop, paused, entered, error, body, \
@@ -45,6 +45,8 @@ const SQLITE: [&str; 7] = [
     "select 'pace ' || key, name, pace from pace",
     "select 'declared ' || row_number() over (order by position), kind, name, version, definition from declared",
     "select 'worker ' || name, incarnation, skills, process_slots, io_slots from worker",
+    "select 'token ' || id, name, hash, scopes, made_by, made_at, until from token",
+    "select 'audit ' || number, at, who, what, about, more from audit",
     "select 'head', sequence, next, now, digest from head",
 ];
 
@@ -71,7 +73,7 @@ fn as_text(value: ValueRef) -> Option<String> {
     }
 }
 
-const POSTGRES: [&str; 9] = [
+const POSTGRES: [&str; 11] = [
     "select 'task ' || node, parent, kind, name, step_index, id, idempotency, content, state, priority, root, \
      {accepted}, {due}, {started}, null, attempts, failures, losses, worker, incarnation, grant_number, {granted}, \
      {lease_until}, lease_length, stop, paused::int, entered::int, error, encode(body, 'hex'), encode(payload, 'hex'), null, \
@@ -90,6 +92,8 @@ const POSTGRES: [&str; 9] = [
     "select 'pace ' || key, name, pace from tidegate.pace",
     "select 'declared ' || row_number() over (order by place), kind, name, version, definition from tidegate.declared",
     "select 'worker ' || name, incarnation, skills, process_slots, io_slots from tidegate.worker",
+    "select 'token ' || id, name, hash, scopes, made_by, {made_at}, {until} from tidegate.token",
+    "select 'audit ' || number, {at}, who, what, about, more from tidegate.audit",
     "select 'head', sequence, next, {now}, digest from tidegate.position",
 ];
 
@@ -123,7 +127,7 @@ fn add(dump: &mut Dump, mut row: Columns, id: impl Fn(&str) -> String, body: imp
 
 /// Of the reference.
 pub fn of_memory(tables: &Tables) -> Dump {
-    let Tables { head, tasks, items, limits, paces, declared, workers } = tables;
+    let Tables { head, tasks, items, limits, paces, declared, workers, tokens, audit } = tables;
     let mut dump = Dump::new();
     dump.extend(tasks.values().map(|task| (format!("task {}", task.row.node.0), of_task(task))));
     dump.extend(items.iter().map(|((step, idx), item)| (format!("item {} {idx}", step.0), of_item(item))));
@@ -143,6 +147,17 @@ pub fn of_memory(tables: &Tables) -> Dump {
         let skills = Some(serde_json::to_string(&row.skills).unwrap());
         let columns = vec![some(row.incarnation), skills, some(row.slots.process), some(row.slots.io)];
         dump.insert(format!("worker {name}"), columns);
+    }
+    for (id, row) in tokens {
+        let scopes = Some(serde_json::to_string(&row.scopes).unwrap());
+        let until = row.until.and_then(|until| some(until.0));
+        let columns = vec![some(&row.name), some(&row.hash), scopes, some(&row.by), some(row.at.0), until];
+        dump.insert(format!("token {id}"), columns);
+    }
+    for (number, row) in audit {
+        let columns =
+            vec![some(row.at.0), some(&row.by), some(&row.what), some(&row.about), row.more.clone()];
+        dump.insert(format!("audit {number}"), columns);
     }
     let digest = head.digest.map(|digest| digest.cast_signed().to_string());
     dump.insert("head".to_owned(), vec![some(head.sequence), some(head.next), some(head.now.0), digest]);

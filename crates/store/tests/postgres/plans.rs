@@ -191,9 +191,13 @@ const HOT: &[Statement] = &[
 const OPENING: &str = "once, when a store is opened";
 const LOADING: &str = "once a leadership, and reads all that is open";
 const LOOKING: &str = "when somebody looks at what was submitted";
+const CHANGING: &str = "when somebody changes something";
 const NO_TABLE: &str = "reads no table";
 
 const COLD: &[(&str, &str)] = &[
+    ("audit_add", CHANGING),
+    ("audit_forget", CHANGING),
+    ("audit_list", LOOKING),
     ("hint", NO_TABLE),
     ("idle_most", NO_TABLE),
     ("browse_items", LOOKING),
@@ -219,6 +223,9 @@ const COLD: &[(&str, &str)] = &[
     ("project_settings", NO_TABLE),
     ("prune_count", "when somebody asks how much is old, and counts it"),
     ("schema_make", OPENING),
+    ("token_list", LOOKING),
+    ("token_remove", CHANGING),
+    ("token_set", CHANGING),
 ];
 
 #[test]

@@ -20,7 +20,7 @@ fn servers_that_start_together_do_not_collide() {
             assert_eq!(server.join().unwrap(), Ok(()));
         }
     });
-    assert_eq!(place.admin().value("select count(*) from tidegate.migration"), "6");
+    assert_eq!(place.admin().value("select count(*) from tidegate.migration"), "7");
 }
 
 #[test]

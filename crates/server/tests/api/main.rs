@@ -1,12 +1,16 @@
 //! The API over an engine with a store in memory: what every route answers to whom.
 
+mod access;
+mod measured;
+mod workers;
+
 use axum::Router;
 use axum::body::Body;
 use axum::http::{Method, Request, StatusCode, header};
 use http_body_util::BodyExt;
 use serde_json::{Value as Json, json};
 use tidegate::{Tidegate, Working};
-use tidegate_server::{Access, App, Scope, Token, openapi, router};
+use tidegate_server::{Access, App, openapi, router};
 use tokio::sync::watch;
 use tower_service::Service;
 
@@ -267,122 +271,6 @@ async fn definitions_and_workers_are_listed() {
     assert_eq!((&workers[0]["connected"], &workers[0]["actions"][0]), (&json!(true), &json!("greet.one")));
 }
 
-/// Every route of the description, with something in the place of what it names.
-
-#[tokio::test]
-async fn what_is_measured_is_told_by_whoever_leads() {
-    let api = Api::start(Access::Loopback).await;
-    let id = api.submit(json!({ "name": "greet" })).await;
-    api.get(&format!("/api/v1/runs/{id}?wait=30s")).await;
-    let waits = api.submit(json!({ "name": "nobody.knows" })).await;
-    let (status, Json::String(text)) = api.get("/metrics").await else { panic!("it is no JSON") };
-    assert_eq!(status, StatusCode::OK, "{text}");
-    for line in [
-        "tidegate_leads 1",
-        "tidegate_queue_depth{reason=\"workers\"} 1",
-        "tidegate_limit_units{limit=\"pool:database\",state=\"capacity\"} 1",
-        "tidegate_workers 1",
-        "tidegate_tasks_total{action=\"greet.one\",outcome=\"succeeded\"} 1",
-        "tidegate_runs_total{flow=\"greet\",outcome=\"succeeded\"} 1",
-        "tidegate_wait_seconds_count{kind=\"limit\"} 2",
-        "tidegate_wait_seconds_count{kind=\"worker\"} 1",
-        "tidegate_wait_seconds_bucket{le=\"+Inf\",kind=\"worker\"} 1",
-        "tidegate_lease_expirations_total 0",
-        "tidegate_fenced_writes_total 0",
-        "tidegate_refused_submissions_total 0",
-        "tidegate_projector_lag_entries 0",
-        "# TYPE tidegate_commit_seconds histogram",
-        "# EOF",
-    ] {
-        assert!(text.lines().any(|told| told == line), "{line} is not in:\n{text}");
-    }
-    let (status, stats) = api.get("/api/v1/actions/greet.one/queue-stats").await;
-    assert_eq!(status, StatusCode::OK, "{stats}");
-    assert_eq!(stats["ended"], json!({ "succeeded": 1 }));
-    assert_eq!(stats["waited"]["worker"]["count"], 1, "{stats}");
-    let (_, stats) = api.get("/api/v1/actions/nobody.knows/queue-stats").await;
-    assert_eq!((&stats["waiting"], &stats["running"]), (&json!(1), &json!(0)), "{stats}");
-    assert_eq!(api.get("/api/v1/actions/nothing/queue-stats").await.0, StatusCode::NOT_FOUND);
-    api.send(Method::POST, &format!("/api/v1/runs/{waits}/cancel"), json!({})).await;
-    let (_, Json::String(text)) = api.get("/metrics").await else { panic!("it is no JSON") };
-    assert!(!text.contains("tidegate_queue_depth{"), "nothing waits any more:\n{text}");
-}
-
-fn routes() -> Vec<(Method, String, Option<Scope>)> {
-    let description = serde_json::to_value(openapi()).unwrap();
-    let mut routes = Vec::new();
-    for (path, methods) in description["paths"].as_object().unwrap() {
-        for (method, operation) in methods.as_object().unwrap() {
-            let scope = operation["security"][0]["token"][0].as_str().and_then(Scope::parse);
-            let path = path
-                .replace("{id}", "run_00000000000000000000000000")
-                .replace("{limit}", "runs")
-                .replace("{name}", "far");
-            routes.push((method.to_uppercase().parse().unwrap(), path, scope));
-        }
-    }
-    assert!(routes.len() > 15, "{routes:?}");
-    routes
-}
-
-#[tokio::test]
-async fn nothing_but_health_is_open_and_every_route_takes_its_scope() {
-    let secret = |scope: Scope| format!("a secret for {} that is long enough", scope.as_str());
-    let tokens = Scope::ALL.map(|scope| Token::new(scope.as_str(), &secret(scope), [scope]));
-    let api = Api::start(Access::Tokens(tokens.into())).await;
-    let open: Vec<String> =
-        routes().into_iter().filter(|(_, _, scope)| scope.is_none()).map(|(_, path, _)| path).collect();
-    assert_eq!(open, ["/healthz", "/readyz"]);
-    let mut guarded = routes();
-    guarded.extend(
-        ["/docs/", "/api/v1/openapi.json"].map(|path| (Method::GET, path.to_owned(), Some(Scope::Read))),
-    );
-    for (method, path, scope) in
-        guarded.into_iter().filter_map(|(method, path, scope)| Some((method, path, scope?)))
-    {
-        let bare = || request(method.clone(), &path, (method != Method::GET).then(|| json!({})));
-        let (status, problem) = api.ask(bare()).await;
-        assert_eq!(
-            (status, &problem["code"]),
-            (StatusCode::UNAUTHORIZED, &json!("unauthorized")),
-            "{method} {path}"
-        );
-        let with = |token: String| {
-            let mut request = bare();
-            request.headers_mut().insert(header::AUTHORIZATION, format!("Bearer {token}").parse().unwrap());
-            request
-        };
-        assert_eq!(api.ask(with("guessed".to_owned())).await.0, StatusCode::UNAUTHORIZED);
-        for other in Scope::ALL {
-            // Who may follow events would be answered for ever.
-            if path == "/api/v1/events" && [scope, Scope::Admin].contains(&other) {
-                continue;
-            }
-            let (status, _) = api.ask(with(secret(other))).await;
-            let is_let_in = other == scope || other == Scope::Admin;
-            assert_eq!(status != StatusCode::FORBIDDEN, is_let_in, "{method} {path} with {}", other.as_str());
-        }
-    }
-    let (status, problem) = api.get("/api/v1/nowhere").await;
-    assert_eq!(status, StatusCode::UNAUTHORIZED, "{problem}");
-}
-
-#[tokio::test]
-async fn without_tokens_foreign_pages_are_turned_away() {
-    let api = Api::start(Access::Loopback).await;
-    let from = |host: &str, origin: &str| {
-        Request::builder()
-            .uri("/api/v1/runs")
-            .header(header::HOST, host)
-            .header(header::ORIGIN, origin)
-            .body(Body::empty())
-            .unwrap()
-    };
-    assert_eq!(api.ask(from("localhost:7070", "http://localhost:7070")).await.0, StatusCode::OK);
-    assert_eq!(api.ask(from("localhost:7070", "http://evil.example")).await.0, StatusCode::FORBIDDEN);
-    assert_eq!(api.ask(from("evil.example", "http://evil.example")).await.0, StatusCode::MISDIRECTED_REQUEST);
-}
-
 #[tokio::test]
 async fn the_description_is_valid_and_every_operation_is_described() {
     let description = serde_json::to_value(openapi()).unwrap();
@@ -394,65 +282,6 @@ async fn the_description_is_valid_and_every_operation_is_described() {
             assert!(operation["tags"][0].is_string(), "{method} {path}");
         }
     }
-}
-
-/// What a worker in another language does, one request after the other.
-#[tokio::test]
-async fn a_worker_over_http_takes_keeps_and_ends_what_it_is_given() {
-    let api = Api::start(Access::Loopback).await;
-    let worker = json!({ "name": "far", "actions": ["nobody.knows"], "slots": 2 });
-    let (status, joined) = api.send(Method::POST, "/api/v1/workers", worker).await;
-    assert_eq!(status, StatusCode::CREATED, "{joined}");
-    let incarnation = joined["incarnation"].as_u64().unwrap();
-    let poll = format!("/api/v1/workers/far/poll?wait=30s&incarnation={incarnation}");
-    let id = api.submit(json!({ "name": "never" })).await;
-    let (_, handed) = api.send(Method::POST, &poll, json!({})).await;
-    let attempt = &handed["attempts"][0];
-    assert_eq!((&attempt["run"], &attempt["action"]), (&json!(id), &json!("nobody.knows")), "{handed}");
-    assert!(attempt["lease_left"].as_f64().unwrap() > 0.0);
-    let lease = json!({ "task": attempt["task"], "epoch": attempt["epoch"] });
-    let having =
-        json!({ "incarnation": incarnation, "has": [lease.clone(), { "task": "7", "epoch": "1.1" }] });
-    let (_, kept) = api.send(Method::POST, "/api/v1/workers/far/heartbeat", having).await;
-    assert_eq!((&kept["renewed"], &kept["stop"][0]["task"]), (&json!([lease.clone()]), &json!("7")));
-    let ended =
-        |epoch: &Json| json!({ "task": lease["task"], "epoch": epoch, "state": "succeeded", "output": 7 });
-    let finished = [ended(&json!("1.99999")), ended(&lease["epoch"])];
-    let finished = json!({ "incarnation": incarnation, "finished": finished });
-    let (status, told) = api.send(Method::POST, "/api/v1/workers/far/finish", finished).await;
-    assert_eq!((status, &told["accepted"]), (StatusCode::OK, &json!([lease])), "{told}");
-    assert_eq!(told["stale"], json!([{ "task": lease["task"], "epoch": "1.99999" }]));
-    let (_, run) = api.get(&format!("/api/v1/runs/{id}?wait=30s")).await;
-    assert_eq!(run["state"], "succeeded", "{run}");
-}
-
-#[tokio::test]
-async fn a_worker_that_drains_gets_nothing_more_and_one_that_is_replaced_is_told() {
-    let api = Api::start(Access::Loopback).await;
-    let worker = json!({ "name": "far", "actions": ["nobody.knows"], "slots": 1 });
-    let join = async || {
-        let (_, joined) = api.send(Method::POST, "/api/v1/workers", worker.clone()).await;
-        joined["incarnation"].as_u64().unwrap()
-    };
-    let first = join().await;
-    let (status, _) =
-        api.send(Method::POST, "/api/v1/workers/far/drain", json!({ "incarnation": first })).await;
-    assert_eq!(status, StatusCode::NO_CONTENT);
-    api.submit(json!({ "name": "never" })).await;
-    let poll = |incarnation: u64| format!("/api/v1/workers/far/poll?wait=0s&incarnation={incarnation}");
-    let (_, handed) = api.send(Method::POST, &poll(first), json!({})).await;
-    assert_eq!(handed["attempts"], json!([]));
-    let second = join().await;
-    let (status, problem) = api.send(Method::POST, &poll(first), json!({})).await;
-    assert_eq!((status, &problem["code"]), (StatusCode::GONE, &json!("replaced")));
-    let having = json!({ "incarnation": first, "has": [] });
-    let (status, _) = api.send(Method::POST, "/api/v1/workers/far/heartbeat", having).await;
-    assert_eq!(status, StatusCode::GONE);
-    let wait = format!("/api/v1/workers/far/poll?wait=30s&incarnation={second}");
-    let (_, handed) = api.send(Method::POST, &wait, json!({})).await;
-    assert_eq!(handed["attempts"].as_array().map(Vec::len), Some(1), "{handed}");
-    let leave = json!({ "incarnation": second });
-    assert_eq!(api.send(Method::POST, "/api/v1/workers/far/leave", leave).await.0, StatusCode::NO_CONTENT);
 }
 
 #[tokio::test]
@@ -478,21 +307,4 @@ async fn files_are_declared_and_compared_with_what_was() {
     assert_eq!((status, &problem["code"]), (StatusCode::UNPROCESSABLE_ENTITY, &json!("invalid-files")));
     let fault = &problem["faults"][1];
     assert_eq!((&fault["line"], &fault["file"]), (&json!(2), &json!("a.yaml")), "{problem}");
-}
-
-/// What the dashboard and the reference speak of is measured.
-#[tokio::test]
-async fn every_metric_that_is_spoken_of_is_there() {
-    let api = Api::start(Access::Loopback).await;
-    let (_, Json::String(text)) = api.get("/metrics").await else { panic!("it is no JSON") };
-    let families: Vec<&str> =
-        text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next()).collect();
-    for told in [include_str!("../../../deploy/grafana.json"), include_str!("../../../docs/reference/metrics.md")] {
-        let words = told.split(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '_'));
-        let names = words.filter(|word| word.starts_with("tidegate_"));
-        for name in names {
-            let family = name.trim_end_matches("_total").trim_end_matches("_bucket");
-            assert!(families.contains(&family), "{name} is not among {families:?}");
-        }
-    }
 }

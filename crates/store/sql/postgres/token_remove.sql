@@ -1,0 +1,2 @@
+-- A token is revoked.
+delete from tidegate.token where id = $1

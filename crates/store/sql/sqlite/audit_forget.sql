@@ -1,0 +1,2 @@
+-- What is too old to be asked for.
+delete from audit where at < ?1
